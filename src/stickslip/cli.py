@@ -1,0 +1,223 @@
+"""The command line: it parses, calls the library and prints. What takes long to import is imported when it is used."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from stickslip._version import __version__
+from stickslip.errors import ConvergenceError, OptionError, StickslipError, unknown_name
+
+if TYPE_CHECKING:
+    from stickslip.schemes import Facts
+    from stickslip.solution import Solution
+
+INTERRUPTED = 130  # the exit code that shells use for Ctrl-C
+
+app = typer.Typer(
+    name="stickslip",
+    help="Dynamics of mechanical systems with frictional contact and impacts.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main() -> None:
+    """Run the command line and exit: 0 on success, 1 on an error, 2 on wrong usage, 130 when interrupted."""
+    try:
+        app(prog_name="stickslip")
+    except StickslipError as error:
+        Console(stderr=True, soft_wrap=True).print(Text.assemble(("error: ", "bold red"), (str(error), "red")))
+        sys.exit(1)
+    except KeyboardInterrupt:
+        Console(stderr=True).print("interrupted", style="red")
+        sys.exit(INTERRUPTED)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"stickslip {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command("list")
+def list_() -> None:
+    """List the benchmarks and the methods, with what is known about each."""
+    from stickslip.benchmarks import REGISTRY
+    from stickslip.schemes import METHODS
+
+    console = Console()
+    benchmarks = _table("benchmark", "what it is", "source", "dt", "t_end")
+    for name, benchmark in REGISTRY.items():
+        benchmarks.add_row(name, benchmark.summary, benchmark.source, f"{benchmark.dt:g}", f"{benchmark.t_end:g}")
+    console.print(benchmarks)
+    console.print()
+    methods = _table("method", "what it is", "facts", "source")
+    for name, scheme in METHODS.items():
+        methods.add_row(name, scheme.facts.summary, _in_words(scheme.facts), scheme.facts.source)
+    console.print(methods)
+    console.print("\nRun one: [bold]stickslip run BENCHMARK --method METHOD[/bold]", highlight=False)
+
+
+@app.command()
+def run(
+    name: Annotated[str, typer.Argument(help="A benchmark; `stickslip list` shows all.")],
+    method: Annotated[str, typer.Option(help="A method; `stickslip list` shows all.")] = "rattle",
+    dt: Annotated[float | None, typer.Option(help="Step size; the benchmark's own if not given.")] = None,
+    t_end: Annotated[float | None, typer.Option(help="End time; the benchmark's own if not given.")] = None,
+    tol: Annotated[float, typer.Option(help="Residual tolerance of a step.")] = 1e-8,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a parameter; may be repeated.")
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the results go.")] = Path("out"),
+) -> None:
+    """Simulate a benchmark; write its result, an overview figure and a summary, and print the summary."""
+    from stickslip.benchmarks import REGISTRY
+    from stickslip.solve import solve
+
+    if name not in REGISTRY:
+        raise OptionError(unknown_name("benchmark", name, REGISTRY))
+    benchmark = REGISTRY[name]
+    _make_directory(out)
+    arguments, parameters = _split_settings(set_ or [], benchmark.build)
+    system = benchmark.build(**arguments)
+    parameters |= {key: arguments[key] for key in arguments.keys() & system.parameters}  # for the provenance
+    t_end, dt = benchmark.t_end if t_end is None else t_end, benchmark.dt if dt is None else dt
+    try:
+        solution = solve(system, t_end, dt, method=method, tol=tol, parameters=parameters)
+    except ConvergenceError as error:
+        _report(error.solution, name, out)
+        raise
+    _report(solution, name, out)
+    if not solution.complete:
+        Console(stderr=True).print(f"interrupted at t = {solution.t[-1]:g}; what was done is saved", style="red")
+        raise typer.Exit(INTERRUPTED)
+    _say_what_next(name, method, dt, out)
+
+
+@app.command()
+def plot(
+    file: Annotated[Path, typer.Argument(help="A result that `stickslip run` or `Solution.save` wrote.")],
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where the figure goes; next to the file.")] = None,
+) -> None:
+    """Draw the overview figure of a saved result."""
+    from stickslip.solution import load
+
+    solution = load(file)
+    path = (file.parent if out is None else out) / f"{file.stem}.png"
+    solution.plot(path)
+    _say(f"wrote {path}")
+
+
+def _report(solution: Solution, name: str, out: Path) -> None:
+    """Write everything about a run and print what matters."""
+    summary = solution.summary()
+    _say(summary)
+    result = solution.save(out / f"{name}.h5")
+    figure = out / f"{name}.png"
+    solution.plot(figure)
+    text = out / f"{name}_summary.txt"
+    text.write_text(f"{summary}\n\n{solution.stats}\n", encoding="utf-8")
+    _say(f"\nwrote {result}, {figure}, {text}")
+
+
+def _say_what_next(name: str, method: str, dt: float, out: Path) -> None:
+    other = "moreau" if method != "moreau" else "rattle"
+    _say(
+        "\nTry next:\n"
+        f"  stickslip run {name} --method {other} --out {out}_{other}    the same by another method\n"
+        f"  stickslip run {name} --dt {dt / 10:g}    with smaller steps\n"
+        "  stickslip list    all benchmarks and methods\n"
+        f"  python -c \"import stickslip as ss; print(ss.load('{out / name}.h5'))\"    the numbers themselves"
+    )
+
+
+def _say(text: str) -> None:
+    Console(soft_wrap=True, highlight=False).print(text, markup=False)
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for k, column in enumerate(columns):
+        table.add_column(column, no_wrap=k == 0, style="cyan" if k == 0 else "")
+    return table
+
+
+def _in_words(facts: Facts) -> str:
+    """What a scheme promises, in words."""
+    words = [] if facts.order is None else [f"order {facts.order}"]
+    words.append(f"constraints on {' and '.join(facts.levels)} level" if facts.levels else "constraints drift")
+    words.append(f"contacts on {facts.contact_level} level")
+    words += [word for word in ("symmetric", "variational") if getattr(facts, word)]
+    words += [] if facts.friction else ["no friction"]
+    words += [] if facts.general_kinematics else ["only qdot = u"]
+    return "; ".join(words)
+
+
+def _make_directory(path: Path) -> None:
+    """Fail before the simulation, not after it."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OptionError(f"--out {path}: {error.strerror}. Name a directory that can be written.") from error
+
+
+def _split_settings(settings: list[str], build: Callable[..., Any]) -> tuple[dict[str, Any], dict[str, float]]:
+    """`--set` values that a benchmark's function takes, and the others, which are parameters of its system.
+
+    >>> def ball(mass=1.0, case=1): ...
+    >>> _split_settings(["case=2", "mu=0.1"], ball)
+    ({'case': 2}, {'mu': 0.1})
+    """
+    known = inspect.signature(build).parameters
+    arguments: dict[str, Any] = {}
+    parameters: dict[str, float] = {}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not (key and equals and text):
+            raise OptionError(f"--set {setting}: write it as KEY=VALUE, for example --set mu=0.1")
+        if key in known:
+            arguments[key] = _value(setting, text, known[key].default)
+        else:
+            parameters[key] = float(_value(setting, text, 0.0))
+    return arguments, parameters
+
+
+def _value(setting: str, text: str, default: Any) -> Any:
+    """A setting's text as the type that the default has."""
+    if isinstance(default, str):
+        return text
+    if isinstance(default, bool):
+        if text.lower() not in ("true", "false"):
+            raise OptionError(f"--set {setting}: the value must be true or false")
+        return text.lower() == "true"
+    try:
+        if isinstance(default, tuple | list):
+            return [float(part) for part in text.split(",")]
+        return int(text) if isinstance(default, int) else float(text)
+    except ValueError:
+        expected = {int: "an integer", float: "a number"}.get(type(default), "numbers separated by commas")
+        raise OptionError(f"--set {setting}: the value must be {expected}") from None
+
+
+if __name__ == "__main__":
+    main()

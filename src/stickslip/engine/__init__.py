@@ -1,0 +1,1 @@
+"""From declarations and schemes to compiled steps: derive, write down, compile, assemble, advance."""

@@ -1,0 +1,397 @@
+"""The one time loop: interprets a program of stages, for every scheme and every model.
+
+A stage is solved by an active-set semismooth Newton method. Its linear systems are brought to unit scale: a smooth row is
+divided by its diagonal entry (a mass), a multiplier is measured in units of the diagonal of the Delassus operator dy/dz, so
+that all rows and unknowns have the dimension of coordinates and velocities. That is also the one measure of the residual:
+the largest row, as an error in coordinates and velocities. Unknowns that a law fixes by itself (open contacts) never enter
+the linear system.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from stickslip.engine import tables as tb
+from stickslip.engine.call import call_kernel
+from stickslip.engine.program import Program
+from stickslip.engine.tables import Tables
+from stickslip.jit import jit
+from stickslip.nonsmooth.laws import BALL, CLOSED, NORMAL, OPEN, SLIP, ball_branch, normal_branch, slip_weights
+from stickslip.nonsmooth.linear import eliminate
+
+# Pivots of a system of unit scale: dependent constraints leave rounding errors, 1e-16 to 1e-14.
+SINGULAR = 1e-11
+# Then each constraint row gets a compliance of this size. The residual stays exact, so Newton's method converges as before,
+# by a factor of 1e-8 a step, to multipliers close to those it started from.
+COMPLIANCE = 1e-8
+
+# When Newton's method does not converge: start again with percussions zero, with other prox parameters, with half steps.
+COLD = np.array([0, 1, 1, 1, 1], dtype=np.int64)
+FACTOR = np.array([1.0, 1.0, 0.1, 10.0, 1.0])
+DAMPING = np.array([1.0, 1.0, 1.0, 1.0, 0.5])
+
+
+class Work(NamedTuple):
+    """Scratch arrays, so that nothing is allocated in the loop."""
+
+    inputs: np.ndarray
+    raw: np.ndarray
+    residual: np.ndarray
+    step: np.ndarray
+    start: np.ndarray
+    scale: np.ndarray  # of rows: smooth rows 1/diagonal, law rows Delassus diagonal
+    unit: np.ndarray  # of unknowns: smooth 1, multipliers 1/Delassus diagonal
+    prox: np.ndarray
+    factor: np.ndarray  # of rows, given the branch of their law
+    column: np.ndarray  # place of an unknown in the linear system, or -1
+    kept: np.ndarray  # and back
+    branch: np.ndarray
+    direction: np.ndarray
+    weight: np.ndarray
+    matrix: np.ndarray
+
+
+def workspace(program: Program) -> Work:
+    """Scratch arrays for a program."""
+    n, blocks = program.n_max, max(1, len(program.tables.blocks))
+    vectors = [np.zeros(n) for _ in range(7)]
+    return Work(
+        np.zeros(program.n_in_max),
+        np.zeros(max(1, program.raw_size)),
+        *vectors,
+        np.zeros(n, np.int64),
+        np.zeros(n, np.int64),
+        np.zeros(blocks, np.int64),
+        np.zeros((blocks, 4)),
+        np.zeros((2, 3, 3)),
+        np.zeros(n * (n + 1)),
+    )
+
+
+class Options(NamedTuple):
+    """Of the solver: tolerance of the residual, iterations of one attempt, prox parameter (0: scaled automatically)."""
+
+    tolerance: float
+    iterations: int
+    prox: float
+
+
+@jit
+def _call(t: Tables, first: int, last: int, memory: np.ndarray, w: Work) -> None:
+    """Evaluate groups of kernels; their outputs go to raw."""
+    for g in range(first, last):
+        address, n_in, n_out = t.groups[g, tb.ADDRESS], t.groups[g, tb.N_IN], t.groups[g, tb.N_OUT]
+        at, raw = t.groups[g, tb.GATHER], t.groups[g, tb.RAW]
+        for _ in range(t.groups[g, tb.COUNT]):
+            for i in range(n_in):
+                w.inputs[i] = memory[t.gather[at + i]]
+            call_kernel(address, w.inputs, 0, w.raw, raw)
+            at += n_in
+            raw += n_out
+
+
+@jit
+def evaluate(t: Tables, k: int, memory: np.ndarray, w: Work) -> None:
+    """Give fields the sum of what the parts say."""
+    row = t.evaluations[k]
+    _call(t, row[tb.E_GROUP_0], row[tb.E_GROUP_1], memory, w)
+    for i in range(row[tb.CLEAR_0], row[tb.CLEAR_1]):
+        memory[t.clear[i]] = 0.0
+    for i in range(row[tb.SCATTER_0], row[tb.SCATTER_1]):
+        memory[t.scatter[i, 0]] += w.raw[t.scatter[i, 1]]
+
+
+@jit
+def _set_scales(t: Tables, p: np.ndarray, w: Work, prox: float, factor: float) -> None:
+    """Row and column scales and prox parameters, from the Jacobian at the start of the iteration."""
+    n = p[tb.N]
+    for i in range(n):
+        w.scale[i], w.unit[i], w.prox[i], w.step[i] = 0.0, 1.0, 1.0, 0.0
+    for e in range(p[tb.DIAGONAL_0], p[tb.DIAGONAL_1]):
+        w.scale[t.diagonal[e, 0]] += w.raw[t.diagonal[e, 1]]
+    for i in range(n):
+        w.scale[i] = 1.0 / w.scale[i] if w.scale[i] != 0.0 else 1.0
+    columns = p[tb.COLUMN_0]
+    for b in range(p[tb.BLOCK_0], p[tb.BLOCK_1]):
+        row, size = t.blocks[b, tb.ROW], t.blocks[b, tb.SIZE]
+        delassus = 0.0
+        for a in range(size):
+            # dy_a/dz_a by way of the smooth unknowns: -(dy/dx) (diagonal)^-1 (d row/dz)
+            e_0, e_1 = t.columns[columns + row + a], t.columns[columns + row + a + 1]
+            for e in range(e_0, e_1):
+                w.step[t.entries[e, 0]] -= w.raw[t.entries[e, 2]] * w.scale[t.entries[e, 0]]
+            value = 0.0
+            for e in range(t.blocks[b, tb.FIRST], t.blocks[b, tb.Y_LAST]):
+                if t.parts[e, 0] == a:
+                    col = t.parts[e, 1]
+                    value += w.raw[t.parts[e, 2]] * (1.0 if col == row + a else w.step[col])
+            for e in range(e_0, e_1):
+                w.step[t.entries[e, 0]] = 0.0
+            delassus = max(delassus, abs(value))
+        for a in range(size):
+            w.scale[row + a] = delassus if delassus > 0.0 else 1.0
+            w.unit[row + a] = 1.0 / w.scale[row + a]
+            w.prox[row + a] = factor * (w.unit[row + a] if prox <= 0.0 else prox)
+    for i in range(n):
+        w.scale[i] = abs(w.scale[i])
+
+
+@jit
+def _residual(t: Tables, p: np.ndarray, memory: np.ndarray, w: Work) -> float:
+    """Choose the branch of every law and write the residual; its size, or inf if anything is not finite."""
+    n, residual, raw, blocks = p[tb.N], w.residual, w.raw, t.blocks
+    for i in range(n):
+        residual[i] = 0.0
+    for e in range(p[tb.ROW_0], p[tb.ROW_1]):
+        residual[t.rows[e, 0]] += raw[t.rows[e, 1]]
+    error, finite = 0.0, 0.0
+    for i in range(n):
+        size = abs(residual[i]) * w.scale[i]
+        finite += size - size
+        error = max(error, size)
+    for b in range(p[tb.BLOCK_0], p[tb.BLOCK_1]):
+        kind, row, y, z = blocks[b, tb.KIND], blocks[b, tb.ROW], blocks[b, tb.Y], blocks[b, tb.Z]
+        r = w.prox[row]
+        branch = CLOSED
+        if kind == NORMAL:
+            where, status = blocks[b, tb.WHERE], blocks[b, tb.STATUS]
+            branch = OPEN if where >= 0 and memory[where] > 0.0 else normal_branch(raw[y], raw[z], r)
+            if status >= 0:
+                memory[status] = -1.0 if branch == CLOSED else 1.0
+        rho = 0.0
+        if kind == BALL:
+            rho = raw[blocks[b, tb.RADIUS]]
+            branch = ball_branch(raw, y, z, blocks[b, tb.SIZE], rho, r, w.direction, b)
+        w.branch[b] = branch
+        for a in range(blocks[b, tb.SIZE]):
+            if branch == CLOSED:
+                residual[row + a] = raw[y + a]
+                size = abs(raw[y + a])
+            else:
+                value = raw[z + a]
+                if branch == SLIP:
+                    value += rho * w.direction[b, a]
+                residual[row + a] = value
+                size = abs(value) * w.scale[row + a]
+            finite += size - size
+            error = max(error, size)
+    return error if finite == 0.0 else np.inf
+
+
+@jit
+def _reduce(t: Tables, p: np.ndarray, w: Work) -> int:
+    """Fix the unknowns that laws determine by themselves, number the others; how many these are."""
+    n, blocks = p[tb.N], t.blocks
+    for i in range(n):
+        w.column[i] = 0
+        w.factor[i] = w.scale[i]
+    for b in range(p[tb.BLOCK_0], p[tb.BLOCK_1]):
+        row = blocks[b, tb.ROW]
+        if w.branch[b] == CLOSED:
+            for a in range(blocks[b, tb.SIZE]):
+                w.factor[row + a] = 1.0
+        elif w.branch[b] == OPEN and blocks[b, tb.OWN] == 1:
+            for e in range(blocks[b, tb.Y_LAST], blocks[b, tb.Z_LAST]):
+                i = t.parts[e, 1]
+                w.column[i] = -1
+                w.step[i] = w.residual[i] / w.raw[t.parts[e, 2]]
+    m = 0
+    for i in range(n):
+        if w.column[i] == 0:
+            w.column[i] = m
+            w.kept[m] = i
+            m += 1
+    return m
+
+
+@jit
+def _fill(t: Tables, p: np.ndarray, w: Work, m: int, compliance: float) -> None:
+    """The linear system of the unknowns that are kept, in unit scale: triplets are summed into dense rows.
+
+    Columns of fixed unknowns go to the right-hand side, with the step that is known already.
+    """
+    wide, raw, blocks, parts, entries = m + 1, w.raw, t.blocks, t.parts, t.entries
+    a, column, factor, unit, step = w.matrix, w.column, w.factor, w.unit, w.step
+    for i in range(m * wide):
+        a[i] = 0.0
+    for i in range(m):
+        a[i * wide + m] = w.residual[w.kept[i]] * factor[w.kept[i]]
+    for e in range(p[tb.ENTRY_0], p[tb.ENTRY_1]):
+        i, j = entries[e, 0], entries[e, 1]
+        _add(a, column[i] * wide, m, column[j], raw[entries[e, 2]] * factor[i], unit[j], step[j])
+    for b in range(p[tb.BLOCK_0], p[tb.BLOCK_1]):
+        row, size, branch = blocks[b, tb.ROW], blocks[b, tb.SIZE], w.branch[b]
+        if column[row] < 0:
+            continue
+        y_0, y_1, z_1, rho_1 = blocks[b, tb.FIRST], blocks[b, tb.Y_LAST], blocks[b, tb.Z_LAST], blocks[b, tb.RADIUS_LAST]
+        if branch != SLIP:
+            for e in range(y_0 if branch == CLOSED else y_1, y_1 if branch == CLOSED else z_1):
+                i, j = row + parts[e, 0], parts[e, 1]
+                _add(a, column[i] * wide, m, column[j], raw[parts[e, 2]] * factor[i], unit[j], step[j])
+            if branch == CLOSED and compliance > 0.0:
+                for i in range(row, row + size):
+                    a[column[i] * (wide + 1)] += compliance
+            continue
+        slip_weights(w.direction, b, size, raw[blocks[b, tb.RADIUS]], w.prox[row], w.weight)
+        for e in range(y_0, rho_1):
+            j = parts[e, 1]
+            for k in range(size):
+                if e < z_1:
+                    value = w.weight[0 if e < y_1 else 1, k, parts[e, 0]]
+                else:
+                    value = w.direction[b, k]
+                value *= raw[parts[e, 2]] * factor[row + k]
+                _add(a, column[row + k] * wide, m, column[j], value, unit[j], step[j])
+
+
+@jit
+def _add(a: np.ndarray, start: int, m: int, column: int, value: float, unit: float, step: float) -> None:
+    """One triplet, in the row that begins at `start`."""
+    if column >= 0:
+        a[start + column] += value * unit
+    else:
+        a[start + m] -= value * step
+
+
+@jit
+def _newton_step(t: Tables, p: np.ndarray, w: Work) -> bool:
+    """The step of Newton's method in w.step; False if there is none."""
+    m = _reduce(t, p, w)
+    _fill(t, p, w, m, 0.0)
+    if not eliminate(w.matrix, m, SINGULAR):
+        _fill(t, p, w, m, COMPLIANCE)
+        if not eliminate(w.matrix, m, 0.0):
+            return False
+    for i in range(m):
+        j = w.kept[i]
+        w.step[j] = w.matrix[i * (m + 1) + m] * w.unit[j]
+    return True
+
+
+@jit
+def solve_problem(t: Tables, k: int, memory: np.ndarray, w: Work, options: Options) -> tuple[int, float, bool]:
+    """Solve one stage, from the values that its unknowns have in memory; iterations, residual, and whether it converged."""
+    p = t.problems[k]
+    n, slot = p[tb.N], p[tb.SLOT]
+    for i in range(n):
+        w.start[i] = memory[t.slots[slot + i]]
+    total, best = 0, np.inf
+    for attempt in range(COLD.size):
+        if attempt > 0:
+            for i in range(n):
+                memory[t.slots[slot + i]] = w.start[i]
+            for b in range(p[tb.BLOCK_0], p[tb.BLOCK_1]):
+                for a in range(t.blocks[b, tb.SIZE]):
+                    memory[t.slots[slot + t.blocks[b, tb.ROW] + a]] *= 1.0 - COLD[attempt]
+        for iteration in range(options.iterations + 1):
+            _call(t, p[tb.GROUP_0], p[tb.GROUP_1], memory, w)
+            if iteration == 0:
+                _set_scales(t, p, w, options.prox, FACTOR[attempt])
+            error = _residual(t, p, memory, w)
+            best = min(best, error)
+            if error < options.tolerance:
+                return total, error, True
+            if error == np.inf or iteration == options.iterations or not _newton_step(t, p, w):
+                break
+            total += 1
+            for i in range(n):
+                memory[t.slots[slot + i]] -= DAMPING[attempt] * w.step[i]
+    return total, best, False
+
+
+@jit
+def _run(
+    code: np.ndarray,
+    t: Tables,
+    memory: np.ndarray,
+    w: Work,
+    options: Options,
+    iterations: np.ndarray,
+    residuals: np.ndarray,
+) -> int:
+    """Run the instructions of one step; -1, or the stage that could not be solved."""
+    at = 0
+    while at < code.shape[0]:
+        what, a, b, c = code[at, 0], code[at, 1], code[at, 2], code[at, 3]
+        at += 1
+        if what == tb.COPY:
+            for i in range(c):
+                memory[b + i] = memory[a + i]
+        elif what == tb.EVALUATE:
+            evaluate(t, a, memory, w)
+        elif what == tb.SOLVE:
+            count, residual, converged = solve_problem(t, a, memory, w, options)
+            iterations[a] += count
+            residuals[a] = max(residuals[a], residual)
+            if not converged:
+                return a
+        elif what == tb.JUMP:
+            at += a - 1
+        elif what == tb.JUMP_UNLESS:
+            positive = False
+            for i in range(c):
+                positive = positive or memory[b + i] > 0.0
+            if not positive:
+                at += a - 1
+    return -1
+
+
+class Clock(NamedTuple):
+    """Where time lies in memory, and when the run began: t = start + n dt, free of summed rounding errors."""
+
+    t_0: int
+    t_1: int
+    dt: int
+    start: float
+    step: float
+
+
+@jit
+def advance(
+    t: Tables,
+    begin: np.ndarray,
+    step: np.ndarray,
+    carry: np.ndarray,
+    memory: np.ndarray,
+    w: Work,
+    options: Options,
+    clock: Clock,
+    first: int,
+    last: int,
+    record: np.ndarray,
+    results: np.ndarray,
+    iterations: np.ndarray,
+    residuals: np.ndarray,
+) -> tuple[int, int]:
+    """Steps `first` to `last`; how many are done in all, and the stage that failed or -1.
+
+    `record` lists the places in memory that make up a row of `results`; row n is the state after n steps.
+    """
+    for n in range(first, last):
+        memory[clock.t_0] = clock.start + n * clock.step
+        memory[clock.t_1] = clock.start + (n + 1) * clock.step
+        memory[clock.dt] = clock.step
+        if n == 0:
+            failed = _run(begin, t, memory, w, options, iterations[0], residuals[0])
+            if failed >= 0:
+                return n, failed
+        failed = _run(step, t, memory, w, options, iterations[n], residuals[n])
+        if failed >= 0:
+            return n, failed
+        for i in range(record.size):
+            results[n + 1, i] = memory[record[i]]
+        _run(carry, t, memory, w, options, iterations[n], residuals[n])
+    return last, -1
+
+
+@jit
+def observe(t: Tables, k: int, memory: np.ndarray, w: Work, inputs: np.ndarray, record: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
+    """Evaluate stage k for many states: rows of `rows` go to the places `inputs`, the places `record` to rows of `out`."""
+    for n in range(rows.shape[0]):
+        for i in range(inputs.size):
+            memory[inputs[i]] = rows[n, i]
+        evaluate(t, k, memory, w)
+        for i in range(record.size):
+            out[n, i] = memory[record[i]]

@@ -1,0 +1,49 @@
+"""Calls of kernels from compiled loops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.errors import TypingError
+from numba.extending import intrinsic
+
+
+def _require_vector(array: types.Type, name: str) -> None:
+    if not (isinstance(array, types.Array) and (array.dtype, array.ndim, array.layout) == (types.float64, 1, "C")):
+        raise TypingError(f"call_kernel: {name} must be a contiguous vector of float64, not {array}")
+
+
+@intrinsic
+def call_kernel(
+    typingctx: Any,
+    address: types.Type,
+    inputs: types.Type,
+    first_in: types.Type,
+    outputs: types.Type,
+    first_out: types.Type,
+) -> tuple:
+    """Evaluate the kernel at `address`: it reads from inputs[first_in] on, and writes from outputs[first_out] on.
+
+    Nothing is checked at run time, nothing is allocated, and the arrays are borrowed without counting references.
+    What is read and what is written must not overlap.
+    """
+    _require_vector(inputs, "inputs")
+    _require_vector(outputs, "outputs")
+    signature = types.void(types.intp, inputs, types.intp, outputs, types.intp)
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+        address, inputs, first_in, outputs, first_out = arguments
+        pointer = ir.DoubleType().as_pointer()
+        kernel = builder.inttoptr(address, ir.FunctionType(ir.VoidType(), [pointer, pointer]).as_pointer())
+        source = context.make_array(signature.args[1])(context, builder, inputs).data
+        target = context.make_array(signature.args[3])(context, builder, outputs).data
+        builder.call(
+            kernel,
+            [cgutils.gep_inbounds(builder, source, first_in), cgutils.gep_inbounds(builder, target, first_out)],
+        )
+        return context.get_dummy_value()
+
+    return signature, codegen

@@ -1,0 +1,73 @@
+"""What must hold before the first step; every complaint names the thing, the numbers and the remedy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stickslip.engine.derive import Model, numeric_mass
+from stickslip.errors import InitialStateError, ModelError
+from stickslip.model.declaration import check_law_value
+
+TOLERANCE = 1e-6  # of the initial state; what is larger is a mistake, what is smaller the first step corrects
+
+
+def check_mass(model: Model, t: float, q: np.ndarray, parameters: np.ndarray) -> None:
+    """The mass matrix is symmetric and positive definite."""
+    M = numeric_mass(model, t, q, parameters)
+    name = model.system.name
+    labels = [n for block in model.system.blocks for n in block.u_names]
+    if not np.isfinite(M).all():
+        raise ModelError(f"{name}: the mass matrix is not finite at the initial state")
+    scale = np.abs(M).max(initial=0.0)
+    if not np.allclose(M, M.T, rtol=0, atol=1e-12 * scale):
+        i, j = np.unravel_index(np.abs(M - M.T).argmax(), M.shape)
+        raise ModelError(f"{name}: the mass matrix is not symmetric, M[{i},{j}] = {M[i, j]:g} but M[{j},{i}] = {M[j, i]:g}")
+    try:
+        np.linalg.cholesky(M)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(M)
+        worst = labels[int(np.abs(vectors[:, 0]).argmax())]
+        raise ModelError(
+            f"{name}: the mass matrix is not positive definite at the initial state: eigenvalue {values[0]:g} in the "
+            f"direction of {worst!r}; every velocity needs a mass or inertia > 0"
+        ) from None
+
+
+def check_laws(model: Model, t: float, q: np.ndarray, parameters: np.ndarray) -> None:
+    """Friction and restitution are in range for the values of the parameters."""
+    at = np.cumsum([0, *[b.q.numel() for b in model.system.blocks]])
+    keys = {"mu": "friction", "radius": "radius", "e_N": "restitution", "e_F": "tangential_restitution"}
+    for part in model.parts:
+        rows = np.concatenate([np.zeros(0, int), *[np.arange(at[b], at[b + 1]) for b in part.blocks]])
+        for symbol, key in keys.items():
+            for value in part.type.evaluate(symbol, t, q[rows], parameters[list(part.parameters)]).ravel():
+                check_law_value(f"{model.system.name}: contact of {part.name!r}", key, float(value))
+
+
+def check_initial_state(observed: dict[str, np.ndarray], names: dict[str, tuple[str, ...]], system: str) -> None:
+    """Constraints hold and no contact begins inside an obstacle."""
+    for key, labels, level in (
+        ("g", names["g"], "position"),
+        ("g_dot", names["g"], "velocity"),
+        ("gamma", names["gamma"], "velocity"),
+    ):
+        values = np.abs(observed[key][0])
+        if not np.isfinite(values).all():
+            raise InitialStateError(f"{system}: constraint {labels[int(np.argmin(np.isfinite(values)))]!r} is not finite")
+        if values.max(initial=0.0) > TOLERANCE:
+            k = int(values.argmax())
+            raise InitialStateError(
+                f"{system}: the initial state violates constraint {labels[k]!r} on {level} level by "
+                f"{observed[key][0, k]:.6g}; correct initial= or velocity=, or call system.assemble()"
+            )
+    gap = observed["gap"][0]
+    if gap.size and not np.isfinite(gap).all():
+        raise InitialStateError(f"{system}: gap {names['contacts'][int(np.argmin(np.isfinite(gap)))]!r} is not finite")
+    if gap.min(initial=0.0) < -TOLERANCE:
+        k = int(gap.argmin())
+        raise InitialStateError(
+            f"{system}: the initial state lies inside an obstacle: gap {names['contacts'][k]!r} is {gap[k]:.6g} < 0; "
+            "move it out, or call system.assemble()"
+        )
+
+

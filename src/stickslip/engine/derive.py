@@ -1,0 +1,451 @@
+"""From declarations to functions of mechanics: every derivative of a part is derived here, and only here.
+
+`PartType` is one kind of part in its own local coordinates: the functions M, h, W, g, g_N, gamma_F, ... that a scheme's
+text uses. Instances that declare the same expressions share one type, so that it is differentiated and compiled once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+
+from stickslip.errors import ModelError
+from stickslip.model.declaration import TIME, Coordinates, Equations
+from stickslip.model.system import System
+
+T = ca.SX.sym("t")
+
+
+@dataclass(frozen=True)
+class Friction:
+    """One friction element of a part: rows `first` to `first + size` of gamma_F, the normal contact it belongs to."""
+
+    first: int
+    size: int
+    normal: int  # row of g_N, or -1 for friction of fixed radius
+
+
+@dataclass(frozen=True)
+class Percussions:
+    """Percussions, or forces, of a part's constraints: g, gamma (bilateral), N (normal), F (friction)."""
+
+    g: ca.SX
+    gamma: ca.SX
+    N: ca.SX
+    F: ca.SX
+
+    def __add__(self, other: Percussions) -> Percussions:
+        return Percussions(self.g + other.g, self.gamma + other.gamma, self.N + other.N, self.F + other.F)
+
+    def __sub__(self, other: Percussions) -> Percussions:
+        return self + -1.0 * other
+
+    def __rmul__(self, factor: float | ca.SX) -> Percussions:
+        return Percussions(factor * self.g, factor * self.gamma, factor * self.N, factor * self.F)
+
+
+@dataclass(frozen=True)
+class ForceDirections:
+    """W = (W_g, W_gamma, W_N, W_F); W @ P is the generalized force of percussions."""
+
+    g: ca.SX
+    gamma: ca.SX
+    N: ca.SX
+    F: ca.SX
+
+    def __matmul__(self, P: Percussions) -> ca.SX:
+        return self.g @ P.g + self.gamma @ P.gamma + self.N @ P.N + self.F @ P.F
+
+
+@dataclass(frozen=True)
+class Expressions:
+    """What a part declares, in its local symbols, before any derivative."""
+
+    n_q: tuple[int, ...]  # coordinates of each block that it touches
+    n_u: tuple[int, ...]
+    q: ca.SX
+    u: ca.SX
+    p: ca.SX
+    qdot: ca.SX
+    mass: ca.SX
+    kinetic: ca.SX
+    potential: ca.SX
+    force: ca.SX
+    g: ca.SX
+    gamma: ca.SX
+    g_N: ca.SX
+    gamma_F: ca.SX
+    mu: ca.SX  # one per friction element
+    radius: ca.SX
+    e_N: ca.SX  # one per normal contact
+    e_F: ca.SX  # one per friction element
+    frictions: tuple[Friction, ...]
+
+    NAMES = ("qdot", "mass", "kinetic", "potential", "force", "g", "gamma", "g_N", "gamma_F", "mu", "radius", "e_N", "e_F")
+
+    @cached_property
+    def key(self) -> str:
+        """Equal for parts that declare the same mathematics."""
+        body = ca.Function("part", [T, self.q, self.u, self.p], [getattr(self, n) for n in self.NAMES])
+        text = f"{self.n_q} {self.n_u} {self.frictions} {body.serialize()}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+class PartType:
+    """The functions of mechanics of one kind of part, for symbolic arguments. Names and signs as in the papers.
+
+    M(t, q), h(t, q, u), qdot(t, q, u), W(t, q); g, g_dot, g_ddot; gamma, gamma_dot; g_N, g_N_dot, g_N_ddot; gamma_F,
+    gamma_F_dot; the Lagrangian view p = M u + a and b = h + M_dot u + a_dot; radius of the friction reservoirs.
+    """
+
+    def __init__(self, e: Expressions):
+        self.expressions = e
+        self.key = e.key
+        self.parameters = e.p
+        self.n_q, self.n_u = sum(e.n_q), sum(e.n_u)
+        self.n = {"q": self.n_q, "u": self.n_u, "one": 1}
+        self.n |= {"g": e.g.numel(), "gamma": e.gamma.numel(), "N": e.g_N.numel(), "F": e.gamma_F.numel()}
+        self.frictions = e.frictions
+        self._functions: dict[str, ca.Function] = {}
+        self._a = ca.SX.sym("a", self.n_u)
+
+    # -- kinematics and kinetics -----------------------------------------------------------------------------------
+
+    def qdot(self, t, q, u) -> ca.SX:
+        """qdot = B(t, q) u + beta(t, q)."""
+        return self._call("qdot", t, q, u)
+
+    def M(self, t, q) -> ca.SX:
+        """Mass matrix."""
+        return self._call("M", t, q)
+
+    def h(self, t, q, u) -> ca.SX:
+        """All forces that are no constraint forces, gyroscopic ones included: M udot = h + W lambda."""
+        return self._call("h", t, q, u)
+
+    def p(self, t, q, u) -> ca.SX:
+        """Generalized momentum p = dT/du = M u + a."""
+        return self._call("p", t, q, u)
+
+    def b(self, t, q, u) -> ca.SX:
+        """Right-hand side of the momentum form, pdot = b + W lambda."""
+        return self._call("b", t, q, u)
+
+    def W(self, t, q) -> ForceDirections:
+        """Generalized force directions, W_g^T = (dg/dq) B and so on."""
+        return ForceDirections(*[self._call(name, t, q) for name in ("W_g", "W_gamma", "W_N", "W_F")])
+
+    # -- constraints -----------------------------------------------------------------------------------------------
+
+    def g(self, t, q) -> ca.SX:
+        """Bilateral constraints on position level."""
+        return self._call("g", t, q)
+
+    def g_dot(self, t, q, u) -> ca.SX:
+        """Their velocities."""
+        return self._call("g_dot", t, q, u)
+
+    def g_ddot(self, t, q, u, a) -> ca.SX:
+        """Their accelerations, with udot = a."""
+        return self._call("g_ddot", t, q, u, a)
+
+    def gamma(self, t, q, u) -> ca.SX:
+        """Bilateral constraints on velocity level."""
+        return self._call("gamma", t, q, u)
+
+    def gamma_dot(self, t, q, u, a) -> ca.SX:
+        """Their time derivatives."""
+        return self._call("gamma_dot", t, q, u, a)
+
+    def g_N(self, t, q) -> ca.SX:
+        """Gaps of the normal contacts."""
+        return self._call("g_N", t, q)
+
+    def g_N_dot(self, t, q, u) -> ca.SX:
+        """Gap velocities."""
+        return self._call("g_N_dot", t, q, u)
+
+    def g_N_ddot(self, t, q, u, a) -> ca.SX:
+        """Gap accelerations."""
+        return self._call("g_N_ddot", t, q, u, a)
+
+    def gamma_F(self, t, q, u) -> ca.SX:
+        """Slip velocities."""
+        return self._call("gamma_F", t, q, u)
+
+    def gamma_F_dot(self, t, q, u, a) -> ca.SX:
+        """Slip accelerations."""
+        return self._call("gamma_F_dot", t, q, u, a)
+
+    def xi_N(self, after: tuple, before: tuple) -> ca.SX:
+        """Newton's impact law, g_N_dot(after) + e_N g_N_dot(before); the arguments are (t, q, u)."""
+        return self.g_N_dot(*after) + self._call("e_N", *after[:2]) * self.g_N_dot(*before)
+
+    def xi_F(self, after: tuple, before: tuple) -> ca.SX:
+        """Tangential impact law, gamma_F(after) + e_F gamma_F(before)."""
+        e_F = self._call("e_F", *after[:2])
+        rows = [e_F[k] for k, f in enumerate(self.frictions) for _ in range(f.size)]
+        return self.gamma_F(*after) + _stack(rows) * self.gamma_F(*before)
+
+    def radius(self, t, q, P_N, duration) -> ca.SX:
+        """Radius of each friction reservoir: mu P_N, plus fixed radius (a force) times the duration of the percussion."""
+        mu, fixed = self._call("mu", t, q), self._call("radius", t, q)
+        rows = [fixed[k] * duration + (mu[k] * P_N[f.normal] if f.normal >= 0 else 0) for k, f in enumerate(self.frictions)]
+        return _stack(rows)
+
+    # -- energies --------------------------------------------------------------------------------------------------
+
+    def kinetic(self, t, q, u) -> ca.SX:
+        """Kinetic energy."""
+        return self._call("kinetic", t, q, u)
+
+    def potential(self, t, q) -> ca.SX:
+        """Potential energy."""
+        return self._call("potential", t, q)
+
+    def evaluate(self, name: str, t: float, q: np.ndarray, parameters: np.ndarray) -> np.ndarray:
+        """One of these functions of (t, q) for numbers; for checks, not for the hot loop."""
+        self._call(name, T, self.expressions.q)
+        zero = np.zeros(self.n_u)
+        return np.array(self._functions[name](t, q, zero, zero, parameters))
+
+    # -- how they are derived --------------------------------------------------------------------------------------
+
+    def _call(self, name: str, t, q, u=None, a=None) -> ca.SX:
+        f = self._functions.get(name)
+        if f is None:
+            e = self.expressions
+            f = self._functions[name] = ca.Function(name, [T, e.q, e.u, self._a, e.p], [getattr(self, f"_{name}")])
+        zero = ca.SX.zeros(self.n_u)
+        return f(t, q, zero if u is None else u, zero if a is None else a, self.parameters)
+
+    def _rate(self, f: ca.SX) -> ca.SX:
+        """Time derivative of f(t, q, u) along the motion with udot = a."""
+        e = self.expressions
+        return _times(f, e.q, e.qdot) + _times(f, e.u, self._a) + ca.jacobian(f, T)
+
+    @cached_property
+    def _qdot(self):
+        return self.expressions.qdot
+
+    @cached_property
+    def _B(self):
+        return ca.jacobian(self.expressions.qdot, self.expressions.u)
+
+    @cached_property
+    def _M(self):
+        e = self.expressions
+        return e.mass + ca.jacobian(ca.gradient(e.kinetic, e.u), e.u)
+
+    @cached_property
+    def _p(self):
+        e = self.expressions
+        return e.mass @ e.u + ca.gradient(e.kinetic, e.u)
+
+    @cached_property
+    def _b(self):
+        e = self.expressions
+        return self._h + ca.substitute(self._rate(self._p), self._a, ca.SX.zeros(self.n_u))
+
+    @cached_property
+    def _h(self):
+        # Lagrange: d/dt dT/du - dT/dq = f - B^T dV/dq, with M udot alone on the left.
+        e = self.expressions
+        h = e.force - self._B.T @ ca.gradient(e.potential, e.q)
+        if e.kinetic.is_constant():
+            return h
+        momentum = ca.gradient(e.kinetic, e.u)
+        inertia = ca.gradient(e.kinetic, e.q) - _times(momentum, e.q, e.u) - ca.jacobian(momentum, T)
+        return h + inertia
+
+    def _directions(self, f: ca.SX) -> ca.SX:
+        return (ca.jacobian(f, self.expressions.q) @ self._B).T
+
+    _W_g = cached_property(lambda self: self._directions(self.expressions.g))
+    _W_N = cached_property(lambda self: self._directions(self.expressions.g_N))
+    _W_gamma = cached_property(lambda self: ca.jacobian(self.expressions.gamma, self.expressions.u).T)
+    _W_F = cached_property(lambda self: ca.jacobian(self.expressions.gamma_F, self.expressions.u).T)
+    _g = cached_property(lambda self: self.expressions.g)
+    _g_dot = cached_property(lambda self: self._rate(self._g))
+    _g_ddot = cached_property(lambda self: self._rate(self._g_dot))
+    _gamma = cached_property(lambda self: self.expressions.gamma)
+    _gamma_dot = cached_property(lambda self: self._rate(self._gamma))
+    _g_N = cached_property(lambda self: self.expressions.g_N)
+    _g_N_dot = cached_property(lambda self: self._rate(self._g_N))
+    _g_N_ddot = cached_property(lambda self: self._rate(self._g_N_dot))
+    _gamma_F = cached_property(lambda self: self.expressions.gamma_F)
+    _gamma_F_dot = cached_property(lambda self: self._rate(self._gamma_F))
+    _mu = cached_property(lambda self: self.expressions.mu)
+    _radius = cached_property(lambda self: self.expressions.radius)
+    _e_N = cached_property(lambda self: self.expressions.e_N)
+    _e_F = cached_property(lambda self: self.expressions.e_F)
+    _potential = cached_property(lambda self: self.expressions.potential)
+
+    @cached_property
+    def _kinetic(self):
+        e = self.expressions
+        return e.kinetic + ca.dot(e.mass @ e.u, e.u) / 2
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One part of a system: its type, the blocks of coordinates it touches and its parameters, by their index."""
+
+    name: str
+    type: PartType
+    blocks: tuple[int, ...]
+    parameters: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A system ready for a scheme: instances of few part types.
+
+    `nodes` has one instance per block of coordinates that carries its kinematics alone: what belongs to a block and not to
+    the parts that touch it. `parts` is everything else.
+    """
+
+    system: System
+    nodes: tuple[Instance, ...]
+    parts: tuple[Instance, ...]
+
+
+def derive(system: System) -> Model:
+    """Sort a system's declarations into instances of part types."""
+    types: dict[str, PartType] = {}
+    symbols = list(system.parameter_symbols().values())
+    index = {s.__hash__(): i for i, s in enumerate(symbols)}
+
+    def instance(name: str, blocks: Sequence[int], equations: Equations) -> Instance:
+        touched = [system.blocks[i] for i in blocks]
+        everything = ca.vertcat(*[ca.vec(x) for x in [*equations.expressions(), *[b.qdot for b in touched]]])
+        used = [s for s in ca.symvar(everything) if s.__hash__() in index]
+        used.sort(key=lambda s: index[s.__hash__()])
+        e = _localise(equations, touched, used)
+        if e.key not in types:
+            types[e.key] = PartType(e)
+        return Instance(name, types[e.key], tuple(blocks), tuple(index[s.__hash__()] for s in used))
+
+    nodes = [instance(block.name, [i], Equations(block.name)) for i, block in enumerate(system.blocks)]
+    parts = [instance(e.name, _touched(system, e), e) for e in system.equations()]
+    return Model(system, tuple(nodes), tuple(parts))
+
+
+def _touched(system: System, equations: Equations) -> list[int]:
+    used = {s.__hash__() for s in ca.symvar(ca.vertcat(*[ca.vec(x) for x in equations.expressions()]))}
+    out = []
+    for i, block in enumerate(system.blocks):
+        if used & {s.__hash__() for s in ca.symvar(ca.vertcat(block.q, block.u))}:
+            out.append(i)
+    return out
+
+
+def _localise(equations: Equations, blocks: Sequence[Coordinates], parameters: Sequence[ca.SX]) -> Expressions:
+    """The declared expressions with the symbols of these blocks replaced by local ones, equal for equal parts."""
+    name = equations.name
+    q_global, u_global = (_stack([getattr(b, x) for b in blocks]) for x in ("q", "u"))
+    place = {u_global[k].__hash__(): k for k in range(u_global.numel())}
+
+    def selection(u: ca.SX) -> list[int]:
+        rows = [ca.symvar(u[k]) for k in range(u.numel())]
+        if any(len(s) != 1 or not ca.is_equal(u[k], s[0]) or s[0].__hash__() not in place for k, s in enumerate(rows)):
+            raise ModelError(f"{name}: masses and forces must name velocities of the system, got {u}")
+        return [place[s[0].__hash__()] for s in rows]
+
+    n_u = u_global.numel()
+    mass, force = ca.SX(n_u, n_u), ca.SX.zeros(n_u)
+    for matrix, u in equations.mass:
+        rows = selection(u)
+        local = ca.SX(n_u, n_u)
+        for i, row in enumerate(rows):
+            for j, col in enumerate(rows):
+                if not matrix[i, j].is_zero():
+                    local[row, col] = matrix[i, j]
+        mass += local
+    for f, u in equations.forces:
+        for k, row in enumerate(selection(u)):
+            force[row] += f[k]
+
+    kinetic = sum(equations.kinetic, ca.SX(0))
+    if not kinetic.is_constant():
+        _check_kinetic(name, kinetic, u_global, blocks)
+    potential = sum(equations.potential, ca.SX(0))
+    if ca.depends_on(potential, u_global):
+        raise ModelError(f"{name}: the potential energy depends on velocities; use force() for what is no potential")
+
+    g = _stack([c.value for c in equations.constraints])
+    if ca.depends_on(g, u_global):
+        raise ModelError(f"{name}: constraint() takes g(t, q); use velocity_constraint() for one that contains velocities")
+    gamma = _stack([c.value for c in equations.velocity_constraints])
+    normal = [c for c in equations.contacts if c.gap is not None]
+    frictional = [c for c in equations.contacts if c.slip.numel() > 0]
+    g_N, gamma_F = _stack([c.gap for c in normal]), _stack([c.slip for c in frictional])
+    if ca.depends_on(g_N, u_global):
+        raise ModelError(f"{name}: a gap must be a function of t and q, not of velocities")
+    for what, f in (("velocity_constraint()", gamma), ("slip", gamma_F)):
+        if ca.depends_on(ca.jacobian(f, u_global), u_global):
+            raise ModelError(f"{name}: {what} must be affine in the velocities")
+    first, frictions = 0, []
+    for c in frictional:
+        row = next((i for i, other in enumerate(normal) if other is c), -1)
+        frictions.append(Friction(first, c.slip.numel(), row))
+        first += c.slip.numel()
+
+    raw = {
+        "qdot": _stack([b.qdot for b in blocks]),
+        "mass": mass,
+        "kinetic": kinetic,
+        "potential": potential,
+        "force": force,
+        "g": g,
+        "gamma": gamma,
+        "g_N": g_N,
+        "gamma_F": gamma_F,
+        "mu": _stack([c.friction for c in frictional]),
+        "radius": _stack([c.radius for c in frictional]),
+        "e_N": _stack([c.restitution for c in normal]),
+        "e_F": _stack([c.tangential_restitution for c in frictional]),
+    }
+    q, u, p = ca.SX.sym("q", q_global.numel()), ca.SX.sym("u", n_u), ca.SX.sym("p", len(parameters))
+    rename = ca.Function("rename", [TIME, q_global, u_global, _stack(parameters)], list(raw.values()))
+    local = dict(zip(raw, rename.call([T, q, u, p]), strict=True))
+    sizes = {f"n_{x}": tuple(getattr(b, x).numel() for b in blocks) for x in ("q", "u")}
+    return Expressions(**sizes, q=q, u=u, p=p, **local, frictions=tuple(frictions))
+
+
+def _check_kinetic(name: str, kinetic: ca.SX, u: ca.SX, blocks: Sequence[Coordinates]) -> None:
+    if ca.depends_on(ca.hessian(kinetic, u)[0], u):
+        raise ModelError(f"{name}: the kinetic energy must be quadratic in the velocities")
+    for block in blocks:
+        if ca.depends_on(kinetic, block.u) and not block.canonical:
+            raise ModelError(
+                f"{name}: kinetic_energy() needs qdot = u, but {block.name!r} has kinematics of its own; "
+                "give mass_matrix() and the gyroscopic force() instead"
+            )
+
+
+def _stack(rows: Sequence[ca.SX]) -> ca.SX:
+    return ca.vertcat(*rows) if rows else ca.SX(0, 1)
+
+
+def _times(f: ca.SX, x: ca.SX, direction: ca.SX) -> ca.SX:
+    """(df/dx) direction, with df/dx formed so that structural zeros vanish."""
+    return ca.jacobian(f, x) @ direction if f.numel() else ca.SX(0, 1)
+
+
+def numeric_mass(model: Model, t: float, q: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """The mass matrix of the whole system at one state, dense; for checks before a run, not for the hot loop."""
+    system = model.system
+    q_at = np.cumsum([0, *[b.q.numel() for b in system.blocks]])
+    u_at = np.cumsum([0, *[b.u.numel() for b in system.blocks]])
+    M = np.zeros((system.n_u, system.n_u))
+    for part in model.parts:
+        rows = np.concatenate([np.arange(u_at[b], u_at[b + 1]) for b in part.blocks] or [np.zeros(0, int)])
+        cols = np.concatenate([np.arange(q_at[b], q_at[b + 1]) for b in part.blocks] or [np.zeros(0, int)])
+        M[np.ix_(rows, rows)] += part.type.evaluate("M", t, q[cols], p[list(part.parameters)])
+    return M

@@ -1,0 +1,427 @@
+"""A scheme for a model, as data: what the compiled loop runs.
+
+`assemble` writes every stage of a scheme down for every part type, compiles the kernels, and lays out one memory in which
+each field has its place. The loop (`advance`) needs nothing else: kernels gather their inputs from the memory, and their
+outputs are sorted into residuals, triplets of the Jacobian and laws by index tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from stickslip.engine import tables as tb
+from stickslip.engine.derive import Model, PartType
+from stickslip.engine.kernel import Kernel, compile_kernel
+from stickslip.engine.stage import BALL, SPACES, Stage
+
+StageFunction = Callable[[PartType, Stage], None]
+
+
+@dataclass(frozen=True)
+class If:
+    """A branch of a program: `then` if any entry of the field `test` is positive, else `otherwise`."""
+
+    test: str
+    then: tuple[StageFunction | If, ...]
+    otherwise: tuple[StageFunction | If, ...] = ()
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where every field lies in the memory."""
+
+    start: Mapping[str, int]
+    size: Mapping[str, int]
+    total: int
+
+    def places(self, name: str) -> np.ndarray:
+        """The places of a field."""
+        return np.arange(self.start[name], self.start[name] + self.size[name])
+
+
+@dataclass(frozen=True)
+class Program:
+    """Everything the loop needs, and nothing that depends on the numbers of a run."""
+
+    model: Model
+    layout: Layout
+    tables: tb.Tables
+    begin: np.ndarray  # instructions before the first step
+    step: np.ndarray  # instructions of every step
+    carry: np.ndarray  # copies after it
+    solved: tuple[str, ...]  # names of the stages that are solved, in the order of `tables.problems`
+    raw_size: int
+    n_max: int
+    n_in_max: int
+    kernels: tuple[Kernel, ...]
+
+    @property
+    def unknowns(self) -> dict[str, int]:
+        """Number of unknowns of each stage that is solved."""
+        return {name: int(n) for name, n in zip(self.solved, self.tables.problems[:, tb.N], strict=True)}
+
+
+def assemble(
+    model: Model,
+    *,
+    begin: Sequence[StageFunction | If] = (),
+    step: Sequence[StageFunction | If],
+    carry: Mapping[str, str],
+    results: Mapping[str, str],
+) -> Program:
+    """Compile a scheme for a model.
+
+    `begin` and `step` are the scheme's stages, `carry` says which field becomes which of the next step, `results` names
+    fields that exist in any case, with their space.
+    """
+    groups = _group(model)
+    space = _Spaces(model)
+    stages = list(dict.fromkeys([*_stages(begin), *_stages(step)]))
+    sheets = {stage: _write(stage, groups) for stage in stages}
+    fields = {"t_0": "one", "t_1": "one", "dt": "one", "q_0": "q", "u_0": "u", **results}
+    for sheet in (s for kinds in sheets.values() for s in kinds):
+        uses = [(name, where) for d in (sheet.inputs, sheet.unknowns, sheet.updates) for name, (where, _) in d.items()]
+        for name, where in [*uses, *sheet.statuses.items()]:
+            if fields.setdefault(name, where) != where:
+                raise TypeError(f"field {name!r} is used in the spaces {fields[name]!r} and {where!r}")
+    layout = _lay_out(fields, space, len(model.system.parameter_symbols()))
+
+    builder = _Builder(groups, space, layout)
+    solve, evaluate, guesses = {}, {}, {}
+    for stage in stages:
+        solve[stage] = builder.problem(stage.__name__, sheets[stage])
+        evaluate[stage] = builder.evaluation(stage.__name__, sheets[stage])
+        guesses[stage] = {k: g for sheet in sheets[stage] for k, g in sheet.guesses.items() if g is not None}
+
+    def code(items: Sequence[StageFunction | If]) -> list[list[int]]:
+        out: list[list[int]] = []
+        for item in items:
+            if isinstance(item, If):
+                then, otherwise = code(item.then), code(item.otherwise)
+                where = [layout.start[item.test], layout.size[item.test]]
+                out.append([tb.JUMP_UNLESS, len(then) + 2, *where])
+                out += [*then, [tb.JUMP, len(otherwise) + 1, 0, 0], *otherwise]
+                continue
+            out += [_copy(layout, source, target) for target, source in guesses[item].items()]
+            out += [[tb.SOLVE, k, 0, 0] for k in (solve[item],) if k is not None]
+            out += [[tb.EVALUATE, k, 0, 0] for k in (evaluate[item],) if k is not None]
+        return out
+
+    return Program(
+        model=model,
+        layout=layout,
+        tables=builder.tables(),
+        begin=_array(code(begin), 4),
+        step=_array(code(step), 4),
+        carry=_array([_copy(layout, source, target) for target, source in carry.items()], 4),
+        solved=tuple(stage.__name__ for stage in stages if solve[stage] is not None),
+        raw_size=builder.raw_size,
+        n_max=builder.n_max,
+        n_in_max=max([1, *[k.n_in for k in builder.kernels]]),
+        kernels=tuple(builder.kernels),
+    )
+
+
+def _stages(items: Sequence[StageFunction | If]) -> Iterator[StageFunction]:
+    for item in items:
+        if isinstance(item, If):
+            yield from _stages((*item.then, *item.otherwise))
+        else:
+            yield item
+
+
+def _copy(layout: Layout, source: str, target: str) -> list[int]:
+    return [tb.COPY, layout.start[source], layout.start[target], layout.size[target]]
+
+
+@dataclass(frozen=True)
+class _Group:
+    """All instances of one part type; `members` are their indices in nodes + parts."""
+
+    type: PartType
+    is_node: bool
+    members: tuple[int, ...]
+    parameters: np.ndarray  # (members, parameters)
+
+
+def _group(model: Model) -> list[_Group]:
+    """Nodes first: on them it is found whether positions can be eliminated."""
+    found: dict[tuple[bool, str], list[int]] = {}
+    instances = model.nodes + model.parts
+    for i, instance in enumerate(instances):
+        found.setdefault((i >= len(model.nodes), instance.type.key), []).append(i)
+    return [
+        _Group(
+            instances[members[0]].type,
+            not is_part,
+            tuple(members),
+            np.array([instances[i].parameters for i in members], dtype=np.int64).reshape(len(members), -1),
+        )
+        for (is_part, _), members in sorted(found.items(), key=lambda item: item[0][0])
+    ]
+
+
+class _Spaces:
+    """Size of each space, and which of its rows each instance owns or touches."""
+
+    def __init__(self, model: Model):
+        blocks = model.system.blocks
+        at = {x: np.cumsum([0, *[getattr(b, x).numel() for b in blocks]]) for x in ("q", "u")}
+        self.size = {"q": int(at["q"][-1]), "u": int(at["u"][-1]), "one": 1} | dict.fromkeys(SPACES, 0)
+        self._rows: list[dict[str, np.ndarray]] = []
+        for instance in model.nodes + model.parts:
+            rows = {"one": np.zeros(1, np.int64)}
+            for x in ("q", "u"):
+                pieces = [np.arange(at[x][b], at[x][b + 1]) for b in instance.blocks]
+                rows[x] = np.concatenate([np.zeros(0, np.int64), *pieces])
+            for x in SPACES:
+                n = instance.type.n[x]
+                rows[x] = np.arange(self.size[x], self.size[x] + n)
+                self.size[x] += n
+            self._rows.append(rows)
+
+    def rows(self, members: Sequence[int], space: str) -> np.ndarray:
+        """Rows (members, local rows) of the instances of a group."""
+        return np.array([self._rows[i][space] for i in members], dtype=np.int64).reshape(len(members), -1)
+
+
+def _lay_out(fields: Mapping[str, str], space: _Spaces, n_parameters: int) -> Layout:
+    start, size, total = {"parameters": 0}, {"parameters": n_parameters}, n_parameters
+    for name, where in fields.items():
+        start[name], size[name] = total, space.size[where]
+        total += size[name]
+    return Layout(start, size, total)
+
+
+def _write(stage: StageFunction, groups: Sequence[_Group]) -> list[Stage]:
+    """The stage's sheet for each part type."""
+    affine: dict[str, bool] = {}
+    sheets: list[Stage] = []
+    for _ in range(2):
+        sheets = [Stage(group.type, group.is_node, affine) for group in groups]
+        for sheet in sheets:
+            stage(sheet.part, sheet)
+        if all(affine.values()):
+            break  # else once more: a position that cannot be eliminated for one block is an unknown for all of them
+    for sheet in sheets:
+        for name in sheet.unknowns:
+            if name not in sheet.equations and all(law.by != name for law in sheet.laws):
+                raise TypeError(f"{stage.__name__}: no equation determines the unknown {name!r}")
+    return sheets
+
+
+class _Builder:
+    """Fills the tables, stage by stage."""
+
+    def __init__(self, groups: Sequence[_Group], space: _Spaces, layout: Layout):
+        self.groups, self.space, self.layout = groups, space, layout
+        self.kernels: list[Kernel] = []
+        self.raw_size, self.n_max = 0, 0
+        self._rows: dict[str, list[np.ndarray]] = {name: [] for name in tb.Tables._fields}
+        self._length: dict[str, int] = dict.fromkeys(tb.Tables._fields, 0)
+
+    def tables(self) -> tb.Tables:
+        """All that was added."""
+        width = {"problems": tb.PROBLEM_WIDTH, "evaluations": tb.EVALUATION_WIDTH, "groups": tb.GROUP_WIDTH}
+        width |= {"blocks": tb.BLOCK_WIDTH, "rows": 2, "entries": 3, "diagonal": 2, "parts": 3, "scatter": 2}
+        out = {}
+        for name, pieces in self._rows.items():
+            joined = np.concatenate([np.asarray(p, dtype=np.int64).ravel() for p in pieces] or [np.zeros(0, np.int64)])
+            out[name] = joined.reshape(-1, width[name]) if name in width else joined
+        return tb.Tables(**out)
+
+    def _append(self, name: str, rows: np.ndarray | Sequence) -> tuple[int, int]:
+        first = self._length[name]
+        self._rows[name].append(np.asarray(rows, dtype=np.int64))
+        self._length[name] += len(rows)
+        return first, self._length[name]
+
+    def _add_group(self, group: _Group, sheet: Stage, function: ca.Function, names: Sequence[str], raw: int) -> int:
+        """Compile a kernel of the fields `names` and the parameters; return its number of outputs."""
+        kernel = compile_kernel(function)
+        self.kernels.append(kernel)
+        where = {**sheet.inputs, **sheet.unknowns}
+        places = [self.layout.start[n] + self.space.rows(group.members, where[n][0]) for n in names]
+        gather = np.hstack([*places, group.parameters]).ravel()
+        first, _ = self._append("gather", gather)
+        row = [kernel.address, len(group.members), kernel.n_in, kernel.n_out, first, raw]
+        self._append("groups", [row])
+        return kernel.n_out
+
+    # -- evaluations -----------------------------------------------------------------------------------------------
+
+    def evaluation(self, name: str, sheets: Sequence[Stage]) -> int | None:
+        """Add the explicit updates of a stage; return its number."""
+        targets = {n: where for sheet in sheets for n, (where, _) in sheet.updates.items()}
+        if not targets:
+            return None
+        g_0, raw, scatter = self._length["groups"], 0, []
+        for group, sheet in zip(self.groups, sheets, strict=True):
+            values = {n: (where, e) for n, (where, e) in sheet.updates.items() if e.numel()}
+            if not values:
+                continue
+            symbols = {n: s for n, (_, s) in {**sheet.inputs, **sheet.unknowns}.items()}
+            outputs = ca.vertcat(*[ca.densify(e) for _, e in values.values()])
+            used = [n for n, s in symbols.items() if s.numel() and ca.depends_on(outputs, s)]
+            function = ca.Function(f"{name}_update", [*[symbols[n] for n in used], sheet.part.parameters], [outputs])
+            n_out = self._add_group(group, sheet, function, used, raw)
+            places = [self.layout.start[n] + self.space.rows(group.members, w) for n, (w, _) in values.items()]
+            places = np.hstack(places)
+            index = raw + n_out * np.arange(len(group.members))[:, None] + np.arange(n_out)[None, :]
+            scatter.append(np.stack([places.ravel(), index.ravel()], axis=1))
+            raw += n_out * len(group.members)
+        clear = np.concatenate([self.layout.places(n) for n in targets])
+        row = [g_0, self._length["groups"], *self._append("clear", clear)]
+        row += self._append("scatter", np.concatenate([np.zeros((0, 2), np.int64), *scatter]))
+        self.raw_size = max(self.raw_size, raw)
+        return self._append("evaluations", [row])[0]
+
+    # -- problems --------------------------------------------------------------------------------------------------
+
+    def problem(self, name: str, sheets: Sequence[Stage]) -> int | None:
+        """Add the one-step problem of a stage; return its number, or None if it has no unknowns."""
+        unknowns = {n: where for sheet in sheets for n, (where, _) in sheet.unknowns.items()}
+        first, n = {}, 0
+        for u, where in unknowns.items():
+            first[u] = n
+            n += self.space.size[where]
+        if n == 0:
+            return None
+        g_0, raw = self._length["groups"], 0
+        rows, entries, blocks = [], [], {}
+        for group, sheet in zip(self.groups, sheets, strict=True):
+            local = _Local(sheet)
+            if local.outputs.numel() == 0:
+                continue
+            n_out = self._add_group(group, sheet, local.function(name), local.fields, raw)
+            count = len(group.members)
+            columns = np.hstack(
+                [np.zeros((count, 0), np.int64)]
+                + [first[u] + self.space.rows(group.members, where) for u, (where, _) in sheet.unknowns.items()]
+            )
+            base = raw + n_out * np.arange(count)[:, None]
+            smooth = np.arange(local.n_smooth)[None, :]
+            rows.append(np.stack([columns[:, local.smooth_rows].ravel(), (base + smooth).ravel()], axis=1))
+            at_row, at_col, at_raw = local.smooth_entries()
+            triple = [columns[:, at_row].ravel(), columns[:, at_col].ravel(), (base + at_raw[None, :]).ravel()]
+            entries.append(np.stack(triple, axis=1))
+            for block in local.blocks():
+                for i in range(count):
+                    blocks.setdefault(block.law, []).append((block, columns[i], int(base[i, 0])))
+            raw += n_out * count
+        row = [n, self._append("slots", np.concatenate([self.layout.places(u) for u in unknowns]))[0]]
+        row += [g_0, self._length["groups"]]
+        row += self._append("rows", np.concatenate([np.zeros((0, 2), np.int64), *rows]))
+        triplets = np.concatenate([np.zeros((0, 3), np.int64), *entries])
+        triplets = triplets[np.argsort(triplets[:, 1], kind="stable")]
+        entry_0, entry_1 = self._append("entries", triplets)
+        row += [entry_0, entry_1]
+        row += [self._append("columns", entry_0 + np.searchsorted(triplets[:, 1], np.arange(n + 1)))[0]]
+        row += self._append("diagonal", triplets[triplets[:, 0] == triplets[:, 1]][:, [0, 2]])
+        block_0 = self._length["blocks"]
+        for law in sorted(blocks):
+            for block, columns, base in blocks[law]:
+                self._append("blocks", [self._block(block, columns, base, first)])
+        row += [block_0, self._length["blocks"]]
+        self.raw_size, self.n_max = max(self.raw_size, raw), max(self.n_max, n)
+        return self._append("problems", [row])[0]
+
+    def _block(self, block: _Block, columns: np.ndarray, base: int, first: Mapping[str, int]) -> list[int]:
+        """The table row of a law; `columns` maps local to global unknowns, `base` is where the instance's values begin."""
+        own = columns[block.rows]
+        row_in_space = int(own[0]) - first[block.by]
+        where, status = (-1 if f is None else self.layout.start[f] + row_in_space for f in (block.where, block.status))
+        parts_0 = self._length["parts"]
+        ends = []
+        for component, col, at in block.triplets:
+            ends.append(self._append("parts", np.stack([component, columns[col], base + at], axis=1))[1])
+        z_component, z_col, _ = block.triplets[1]
+        alone = len(z_col) == len(own) and bool((columns[z_col] == own[z_component]).all())
+        y, z, radius = (base + at if at >= 0 else -1 for at in (block.y, block.z, block.radius))
+        return [block.kind, len(own), int(own[0]), where, status, y, z, radius, parts_0, *ends, int(alone)]
+
+
+@dataclass(frozen=True)
+class _Block:
+    """A law of one part in local indices: unknowns `rows`, places of y, z and radius among the kernel's outputs."""
+
+    law: int
+    kind: int
+    by: str
+    where: str | None
+    status: str | None
+    rows: np.ndarray
+    y: int
+    z: int
+    radius: int
+    triplets: tuple[tuple[np.ndarray, np.ndarray, np.ndarray], ...]  # (component, column, output) of y, z and radius
+
+
+class _Local:
+    """A sheet as one function: values (smooth rows, then y, z and radius of each law) and their Jacobian's nonzeros."""
+
+    def __init__(self, sheet: Stage):
+        self.sheet = sheet
+        self.x = ca.vertcat(ca.SX(0, 1), *[s for _, s in sheet.unknowns.values()])
+        at, self._column = 0, {}
+        for name, (_, s) in sheet.unknowns.items():
+            self._column[name] = at
+            at += s.numel()
+        smooth = {n: e for n, e in sheet.equations.items() if not e.is_zero()} if sheet.equations else {}
+        values = list(smooth.values())
+        self.smooth_rows = np.concatenate(
+            [np.zeros(0, np.int64), *[self._column[n] + np.arange(e.numel()) for n, e in smooth.items()]]
+        )
+        self.n_smooth = len(self.smooth_rows)
+        self._place, at = [], self.n_smooth
+        for law in sheet.laws:
+            sizes = (law.y.numel(), law.z.numel(), law.radius.numel())
+            self._place.append((at, at + sizes[0], at + sizes[0] + sizes[1]))
+            values += [law.y, law.z, law.radius]
+            at += sum(sizes)
+        self.outputs = ca.densify(ca.vertcat(ca.SX(0, 1), *values))
+        self.jacobian = ca.jacobian(self.outputs, self.x)
+        self._row = np.array(self.jacobian.sparsity().row(), dtype=np.int64)
+        self._col = np.array(self.jacobian.sparsity().get_col(), dtype=np.int64)
+        symbols = {n: s for n, (_, s) in {**sheet.inputs, **sheet.unknowns}.items()}
+        everything = ca.vertcat(self.outputs, self.jacobian.nz[:])
+        self.fields = [n for n, s in symbols.items() if s.numel() and ca.depends_on(everything, s)]
+        self._symbols = symbols
+
+    def function(self, name: str) -> ca.Function:
+        """Of the fields and the part's parameters."""
+        inputs = [*[self._symbols[n] for n in self.fields], self.sheet.part.parameters]
+        return ca.Function(name, inputs, [self.outputs, self.jacobian])
+
+    def _triplets(self, first: int, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        mine = np.flatnonzero((self._row >= first) & (self._row < first + count))
+        return self._row[mine] - first, self._col[mine], self.outputs.numel() + mine
+
+    def smooth_entries(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Row and column as local unknowns, and the output that holds the value."""
+        row, col, at = self._triplets(0, self.n_smooth)
+        return self.smooth_rows[row], col, at
+
+    def blocks(self) -> Iterator[_Block]:
+        """Bilateral and normal rows one by one, friction element by element."""
+        for k, (law, (y, z, radius)) in enumerate(zip(self.sheet.laws, self._place, strict=True)):
+            if law.kind == BALL:
+                pieces = [(f.first, f.size, radius + i) for i, f in enumerate(self.sheet.part.frictions)]
+            else:
+                pieces = [(i, 1, -1) for i in range(law.y.numel())]
+            for first, size, r in pieces:
+                triplets = (
+                    self._triplets(y + first, size),
+                    self._triplets(z + first, size),
+                    self._triplets(r, 1) if r >= 0 else self._triplets(0, 0),
+                )
+                rows = self._column[law.by] + first + np.arange(size)
+                yield _Block(k, law.kind, law.by, law.where, law.status, rows, y + first, z + first, r, triplets)
+
+
+def _array(rows: Sequence[Sequence[int]], width: int) -> np.ndarray:
+    return np.array(rows, dtype=np.int64).reshape(-1, width)

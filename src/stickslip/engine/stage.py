@@ -1,0 +1,183 @@
+"""The sheet on which a scheme writes the equations of one stage, for one type of part.
+
+A scheme's stage is a method `stage(part, s)`. It reads known fields from the sheet `s`, asks for unknowns, and writes
+equations and laws. It is called once for every type of part, with that part's functions of mechanics; a row of the whole
+system is the sum over its parts.
+
+Fields are vectors over the whole system that live in one of the spaces
+
+    q    coordinates              u    velocities             one   a single number
+    g    bilateral, position      gamma  bilateral, velocity  N     normal contacts      F   slip components
+
+and are seen by a part through its local slice. Every field keeps its value from stage to stage and from step to step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import casadi as ca
+
+from stickslip.engine.derive import PartType, Percussions
+
+SPACES = ("g", "gamma", "N", "F")
+ZERO, NORMAL, BALL = 0, 1, 2  # kinds of laws, as the solver knows them
+
+
+@dataclass(frozen=True)
+class Law:
+    """Rows y paired with the multipliers z of the unknown `by`.
+
+    ZERO: y = 0. NORMAL: 0 <= y, 0 <= z, y z = 0. BALL: -z in the ball of `radius`, y in its normal cone. Rows whose field
+    `where` is positive are switched off (z = 0); the branch that was taken is kept in the field `status`, -1 for closed.
+    """
+
+    kind: int
+    by: str
+    y: ca.SX
+    z: ca.SX
+    radius: ca.SX
+    where: str | None = None
+    status: str | None = None
+
+
+@dataclass
+class Stage:
+    """One stage for one part type; see the module's docstring."""
+
+    part: PartType
+    is_node: bool
+    affine: dict[str, bool]  # positions by name: whether they could be eliminated for all blocks; found on the nodes
+    inputs: dict[str, tuple[str, ca.SX]] = field(default_factory=dict)
+    unknowns: dict[str, tuple[str, ca.SX]] = field(default_factory=dict)
+    guesses: dict[str, str | None] = field(default_factory=dict)
+    equations: dict[str, ca.SX] = field(default_factory=dict)
+    laws: list[Law] = field(default_factory=list)
+    updates: dict[str, tuple[str, ca.SX]] = field(default_factory=dict)
+    statuses: dict[str, str] = field(default_factory=dict)
+
+    # -- what is known ---------------------------------------------------------------------------------------------
+
+    def known(self, name: str, space: str) -> ca.SX:
+        """The local slice of a field that has a value before this stage."""
+        if name not in self.inputs:
+            self.inputs[name] = (space, ca.SX.sym(name, self.part.n[space]))
+        return self.inputs[name][1]
+
+    def known_percussions(self, name: str) -> Percussions:
+        """Percussions that an earlier stage determined."""
+        return Percussions(*[self.known(f"{name}.{space}", space) for space in SPACES])
+
+    @property
+    def t_0(self) -> ca.SX:
+        """Time at the start of the step."""
+        return self.known("t_0", "one")
+
+    @property
+    def t_1(self) -> ca.SX:
+        """Time at its end."""
+        return self.known("t_1", "one")
+
+    @property
+    def dt(self) -> ca.SX:
+        """Length of the step."""
+        return self.known("dt", "one")
+
+    @property
+    def q_0(self) -> ca.SX:
+        """Coordinates at the start of the step."""
+        return self.known("q_0", "q")
+
+    @property
+    def u_0(self) -> ca.SX:
+        """Velocities at the start of the step."""
+        return self.known("u_0", "u")
+
+    # -- what is sought --------------------------------------------------------------------------------------------
+
+    def unknown(self, name: str, space: str, guess: str | None = None) -> ca.SX:
+        """An unknown of this stage. Iterations start from the field `guess`, or from its own last value."""
+        self.unknowns[name] = (space, ca.SX.sym(name, self.part.n[space]))
+        self.guesses[name] = guess
+        return self.unknowns[name][1]
+
+    def percussions(self, name: str) -> Percussions:
+        """Unknown percussions of all constraints. Iterations start from those of the last step."""
+        return Percussions(*[self.unknown(f"{name}.{space}", space) for space in SPACES])
+
+    def position(self, name: str, residual: Callable[[ca.SX], ca.SX], guess: str = "q_0") -> ca.SX:
+        """The coordinates that solve residual(q) = 0, the kinematic equation of the scheme.
+
+        It is solved symbolically where it is affine in q (all built-in bodies), so that q is no unknown of the stage; else q
+        becomes one. The field `name` holds the result after the stage.
+        """
+        q = ca.SX.sym(name, self.part.n_q)
+        r = residual(q)
+        slope = ca.jacobian(r, q)
+        if self.is_node:
+            self.affine[name] = self.affine.get(name, True) and not ca.depends_on(slope, q)
+        if self.affine[name]:
+            solved = _solve_blocks(slope, -ca.substitute(r, q, ca.SX.zeros(self.part.n_q)))
+            self.update(name, "q", solved)
+            return solved
+        x = self.unknown(name, "q", guess)
+        self.equation(ca.substitute(r, q, x) if self.is_node else ca.SX.zeros(self.part.n_q), for_=x)
+        return x
+
+    # -- equations and laws ----------------------------------------------------------------------------------------
+
+    def equation(self, residual: ca.SX, *, for_: ca.SX) -> None:
+        """This part's share of the rows that determine the unknown `for_`."""
+        name = self._name_of(for_)
+        self.equations[name] = self.equations.get(name, 0) + residual
+
+    def zero(self, y: ca.SX, *, by: ca.SX) -> None:
+        """Bilateral rows y = 0, enforced by the unknown multipliers `by`."""
+        self.laws.append(Law(ZERO, self._name_of(by), y, by, ca.SX(0, 1)))
+
+    def normal(self, y: ca.SX, P: ca.SX, *, by: ca.SX, where: str | None = None, status: str | None = None) -> None:
+        """0 <= y, 0 <= P, y P = 0, enforced by the unknowns `by` (a summand of P).
+
+        `where`: a field over contacts; those with a positive value are open whatever y is. `status`: field that keeps the
+        branch, -1 closed and 1 open, for the `where` of a later law.
+        """
+        for name in (n for n in (where, status) if n):
+            self.statuses[name] = "N"
+        self.laws.append(Law(NORMAL, self._name_of(by), y, P, ca.SX(0, 1), where, status))
+
+    def friction(self, y: ca.SX, P: ca.SX, *, radius: ca.SX, by: ca.SX) -> None:
+        """y in the normal cone of the ball of `radius` at -P, enforced by the unknowns `by`: stick, or slip with P = -radius y/|y|."""
+        self.laws.append(Law(BALL, self._name_of(by), y, P, radius))
+
+    def update(self, name: str, space: str, value: ca.SX) -> None:
+        """Give a field a new value once the stage is solved.
+
+        In the spaces q and u the value must not depend on the part (it is taken once per block of coordinates); use `total`
+        for a sum over parts.
+        """
+        if self.is_node if space in ("q", "u") else not self.is_node:
+            self.updates[name] = (space, value)
+
+    def total(self, name: str, space: str, value: ca.SX) -> None:
+        """Like `update`, for the sum of `value` over all parts."""
+        if not self.is_node:
+            self.updates[name] = (space, value)
+
+    def update_percussions(self, name: str, P: Percussions) -> None:
+        """Keep percussions under a name."""
+        for space in SPACES:
+            self.update(f"{name}.{space}", space, getattr(P, space))
+
+    def _name_of(self, unknown: ca.SX) -> str:
+        for name, (_, symbol) in self.unknowns.items():
+            if symbol is unknown:
+                return name
+        raise TypeError(f"{unknown} is no unknown of this stage; pass the very object that unknown() returned")
+
+
+def _solve_blocks(A: ca.SX, b: ca.SX) -> ca.SX:
+    """Solve A x = b symbolically; identity rows, by far the most common, cost nothing."""
+    if ca.is_equal(A, ca.SX.eye(A.shape[0]), 1):
+        return b
+    return ca.solve(A, b)

@@ -1,0 +1,56 @@
+"""The index tables that the compiled loop reads: names of their columns, and nothing else.
+
+All stages of a program share one set of tables, one below the other. A *problem* is a stage that is solved, an *evaluation*
+one that only gives fields new values. Both call kernels in *groups*: one kernel, many instances of a part type. The outputs
+of all kernels of a problem lie one after another in the array `raw`; every other table points into it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+SOLVE, EVALUATE, COPY, JUMP, JUMP_UNLESS = range(5)  # instructions: (code, argument, argument, argument)
+
+# problems: sizes and where the rows of this problem begin and end in the other tables
+N, SLOT, GROUP_0, GROUP_1, ROW_0, ROW_1, ENTRY_0, ENTRY_1, COLUMN_0, DIAGONAL_0, DIAGONAL_1, BLOCK_0, BLOCK_1 = range(13)
+PROBLEM_WIDTH = 13
+
+# evaluations
+E_GROUP_0, E_GROUP_1, CLEAR_0, CLEAR_1, SCATTER_0, SCATTER_1 = range(6)
+EVALUATION_WIDTH = 6
+
+# groups
+ADDRESS, COUNT, N_IN, N_OUT, GATHER, RAW = range(6)
+GROUP_WIDTH = 6
+
+# blocks: a law of SIZE rows, from ROW on. WHERE and STATUS are places in memory or -1. Y, Z and RADIUS point to values in
+# raw; the triplets of dy, dz and dradius are rows FIRST to Y_LAST, to Z_LAST and to RADIUS_LAST of `parts`. OWN is 1 if
+# z depends on its own unknown alone, so that z = 0 fixes it without a linear system.
+KIND, SIZE, ROW, WHERE, STATUS, Y, Z, RADIUS, FIRST, Y_LAST, Z_LAST, RADIUS_LAST, OWN = range(13)
+BLOCK_WIDTH = 13
+
+
+class Tables(NamedTuple):
+    """problems, evaluations, groups, blocks: as named above; the others:
+
+    slots: place in memory of each unknown; gather: places of a kernel's inputs; rows (row, raw): summands of smooth rows;
+    entries (row, col, raw): triplets of the Jacobian of smooth rows, sorted by column, `columns` says where each begins;
+    diagonal (row, raw): those with row = col; parts (component, col, raw): triplets of laws; clear: places to set to zero
+    before an evaluation, scatter (place, raw): its results.
+    """
+
+    problems: np.ndarray
+    evaluations: np.ndarray
+    groups: np.ndarray
+    gather: np.ndarray
+    slots: np.ndarray
+    rows: np.ndarray
+    entries: np.ndarray
+    columns: np.ndarray
+    diagonal: np.ndarray
+    blocks: np.ndarray
+    parts: np.ndarray
+    clear: np.ndarray
+    scatter: np.ndarray

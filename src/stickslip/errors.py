@@ -1,0 +1,57 @@
+"""Every error that stickslip raises on purpose; all of them say what is wrong and what helps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stickslip.solution import Solution
+
+
+class StickslipError(Exception):
+    """Base class: catch this to catch everything that the library raises on purpose."""
+
+
+class ModelError(StickslipError, ValueError):
+    """A mechanism is declared wrongly: a shape, an undeclared symbol, a value out of its range."""
+
+
+class OptionError(StickslipError, ValueError):
+    """An argument of `solve` or of the command line cannot be used."""
+
+
+class InitialStateError(StickslipError, ValueError):
+    """The initial state violates a constraint or lies inside an obstacle."""
+
+
+class MethodError(StickslipError, ValueError):
+    """A scheme cannot treat this system; the message names schemes that can."""
+
+
+class ResultFileError(StickslipError):
+    """A file cannot be read as a stickslip result."""
+
+
+class ConvergenceError(StickslipError):
+    """A step could not be solved. Nothing is lost: `solution` holds every step before it.
+
+    Attributes: `time` and `step` where it happened, `stage` of the scheme, `residual` that was reached, `solution`.
+    """
+
+    def __init__(self, message: str, *, time: float, step: int, stage: str, residual: float, solution: Solution):
+        super().__init__(message)
+        self.time, self.step, self.stage, self.residual, self.solution = time, step, stage, residual, solution
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
+    """The text for a name that does not exist: what was meant, probably, and what there is.
+
+    >>> unknown_name("method", "ratle", ["moreau", "rattle"])
+    "unknown method 'ratle'; did you mean 'rattle'? Known: moreau, rattle"
+    """
+    known = sorted(known)
+    close = get_close_matches(name, known, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else "."
+    return f"unknown {kind} {name!r}{hint} Known: {', '.join(known) or 'none'}"

@@ -1,0 +1,201 @@
+"""Mathematics for symbols and numbers alike.
+
+The coordinates of a mechanism are symbols; a user's expression is built from them with ordinary operators and with the
+functions of this module, which also accept plain numbers and arrays of either:
+
+>>> from stickslip.math import cos, dot, norm
+>>> cos(0.0), norm([3.0, 4.0]), dot([1, 2], [3, 4])
+(1.0, 5.0, 11.0)
+
+Vectors of symbols are NumPy arrays of scalar symbols, so they unpack, slice and add as usual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import casadi as ca
+import numpy as np
+
+ca.GlobalOptions.setNumpyMode(-1)  # an array of symbols times a symbol is a column; mode 1 of CasADi 3.8 gives nan there
+
+Scalar: TypeAlias = Any  # a number or a scalar symbol
+Vector: TypeAlias = Any  # a sequence of scalars, an array or a symbolic column
+pi = float(np.pi)
+
+
+def is_symbolic(x: Any) -> bool:
+    """Whether x is or holds a symbolic expression.
+
+    >>> is_symbolic(1.0)
+    False
+    """
+    if isinstance(x, ca.SX):
+        return True
+    if isinstance(x, np.ndarray):
+        return x.dtype == object and any(isinstance(e, ca.SX) for e in x.flat)
+    return isinstance(x, (list, tuple)) and any(is_symbolic(e) for e in x)
+
+
+def column(x: Any) -> ca.SX:
+    """x as a symbolic matrix: a scalar 1 x 1, a vector n x 1, nested sequences n x m.
+
+    >>> column([1, 2, 3]).shape
+    (3, 1)
+    """
+    if isinstance(x, ca.SX):
+        return x
+    if isinstance(x, (ca.DM, int, float, np.integer, np.floating)):
+        return ca.SX(x)
+    if isinstance(x, np.ndarray) and x.dtype != object:
+        return ca.SX(ca.DM(np.asarray(x, dtype=float)))
+    rows = list(x)
+    if not rows:
+        return ca.SX(0, 1)
+    if any(isinstance(row, (list, tuple, np.ndarray)) and np.ndim(row) > 0 for row in rows):
+        return ca.vertcat(*[column(row).T for row in rows])
+    return ca.vertcat(*[column(row) for row in rows])
+
+
+def array(x: Any) -> np.ndarray:
+    """x as a NumPy array of scalars, symbolic where x is; the inverse of `column`.
+
+    >>> array([1.0, 2.0])
+    array([1., 2.])
+    """
+    if isinstance(x, ca.SX):
+        rows, columns = x.shape
+        out = np.empty((rows, columns), dtype=object)
+        for i in range(rows):
+            for j in range(columns):
+                out[i, j] = x[i, j]
+        return out[:, 0] if columns == 1 else out
+    if is_symbolic(x):
+        return array(column(x))
+    return np.asarray(x, dtype=float)
+
+
+def _elementwise(symbolic: Callable, numeric: Callable, what: str) -> Callable:
+    def function(*args: Any) -> Any:
+        if not any(is_symbolic(a) for a in args):
+            value = numeric(*[np.asarray(a, dtype=float) for a in args])
+            return float(value) if np.ndim(value) == 0 else value
+        if all(isinstance(a, ca.SX) or np.ndim(a) == 0 for a in args):
+            return symbolic(*args)
+        pairs = np.broadcast(*[np.asarray(array(a) if is_symbolic(a) and np.ndim(a) else a, dtype=object) for a in args])
+        out = np.empty(pairs.shape, dtype=object)
+        out.flat = [symbolic(*items) for items in pairs]
+        return out
+
+    function.__name__ = function.__qualname__ = what.split("(")[0]
+    function.__doc__ = f"{what}, elementwise, for numbers and symbols."
+    return function
+
+
+sin = _elementwise(ca.sin, np.sin, "sin(x)")
+cos = _elementwise(ca.cos, np.cos, "cos(x)")
+tan = _elementwise(ca.tan, np.tan, "tan(x)")
+asin = _elementwise(ca.asin, np.arcsin, "asin(x)")
+acos = _elementwise(ca.acos, np.arccos, "acos(x)")
+atan = _elementwise(ca.atan, np.arctan, "atan(x)")
+atan2 = _elementwise(ca.atan2, np.arctan2, "atan2(y, x)")
+sinh = _elementwise(ca.sinh, np.sinh, "sinh(x)")
+cosh = _elementwise(ca.cosh, np.cosh, "cosh(x)")
+tanh = _elementwise(ca.tanh, np.tanh, "tanh(x)")
+exp = _elementwise(ca.exp, np.exp, "exp(x)")
+log = _elementwise(ca.log, np.log, "log(x), the natural logarithm")
+sqrt = _elementwise(ca.sqrt, np.sqrt, "sqrt(x)")
+absolute = _elementwise(ca.fabs, np.abs, "absolute(x)")
+sign = _elementwise(ca.sign, np.sign, "sign(x)")
+minimum = _elementwise(ca.fmin, np.minimum, "minimum(x, y)")
+maximum = _elementwise(ca.fmax, np.maximum, "maximum(x, y)")
+where = _elementwise(
+    lambda condition, x, y: ca.if_else(condition, x, y),
+    lambda condition, x, y: np.where(condition != 0, x, y),
+    "where(condition, x, y): x where the condition holds, else y",
+)
+
+
+def vector(*components: Scalar) -> np.ndarray:
+    """A vector from its components.
+
+    >>> vector(1, 2.5)
+    array([1. , 2.5])
+    """
+    return array(list(components))
+
+
+def dot(a: Vector, b: Vector) -> Scalar:
+    """Inner product of two vectors of equal length.
+
+    >>> dot([1, 2], [3, 4])
+    11.0
+    """
+    a, b = array(a), array(b)
+    if a.ndim != 1 or a.shape != b.shape:
+        raise ValueError(f"dot needs two vectors of equal length, got shapes {a.shape} and {b.shape}")
+    products = [x * y for x, y in zip(a, b, strict=True)]
+    total = products[0]
+    for p in products[1:]:
+        total = total + p
+    return total if is_symbolic(total) else float(total)
+
+
+def cross(a: Vector, b: Vector) -> Any:
+    """Cross product: a vector for two vectors of three components, a scalar (the third component) for two of two.
+
+    >>> cross([1, 0], [0, 1]), cross([1, 0, 0], [0, 1, 0])
+    (1.0, array([0., 0., 1.]))
+    """
+    a, b = array(a), array(b)
+    if a.shape == b.shape == (2,):
+        value = a[0] * b[1] - a[1] * b[0]
+        return value if is_symbolic(value) else float(value)
+    if a.shape == b.shape == (3,):
+        return vector(a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+    raise ValueError(f"cross needs two vectors of 2 or of 3 components, got shapes {a.shape} and {b.shape}")
+
+
+def norm(a: Vector) -> Scalar:
+    """Euclidean norm.
+
+    >>> norm([3, 4])
+    5.0
+    """
+    return sqrt(dot(a, a))
+
+
+def diag(values: Sequence[Scalar]) -> np.ndarray:
+    """The diagonal matrix with these values.
+
+    >>> diag([1, 2])
+    array([[1., 0.],
+           [0., 2.]])
+    """
+    return array(ca.diag(column(values))) if is_symbolic(values) else np.diag(np.asarray(values, dtype=float))
+
+
+def rotation(angle: Scalar) -> np.ndarray:
+    """The matrix that turns plane vectors by an angle, counter-clockwise.
+
+    >>> rotation(0.0)
+    array([[ 1., -0.],
+           [ 0.,  1.]])
+    """
+    c, s = cos(angle), sin(angle)
+    return array([[c, -s], [s, c]])
+
+
+def derivative(expression: Any, *, by: Any) -> Any:
+    """The derivative of an expression: a scalar by a scalar, a gradient, or a matrix of derivatives.
+
+    >>> import casadi as ca
+    >>> x = ca.SX.sym("x")
+    >>> derivative(x**2, by=x)
+    SX((2.*x))
+    """
+    matrix = ca.jacobian(column(expression), column(by))
+    if matrix.shape == (1, 1):
+        return ca.densify(matrix)[0]
+    return array(ca.densify(matrix.T if matrix.shape[0] == 1 else matrix))

@@ -1,0 +1,190 @@
+"""The vocabulary of a model: what parts and systems declare, and nothing of how it is computed.
+
+A part declares expressions in the symbols of the bodies that it touches. `Equations` collects them; derivatives, force
+directions and kernels follow from them elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from stickslip.errors import ModelError
+from stickslip.math import Scalar, Vector, array, column, dot
+
+TIME = ca.SX.sym("t")
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """A block of coordinates q and velocities u with its kinematics qdot(t, q, u): one body, or a user's own."""
+
+    name: str
+    q: ca.SX
+    u: ca.SX
+    q_names: tuple[str, ...]
+    u_names: tuple[str, ...]
+    q_initial: np.ndarray
+    u_initial: np.ndarray
+    qdot: ca.SX
+
+    @property
+    def canonical(self) -> bool:
+        """Whether qdot = u."""
+        return self.q.numel() == self.u.numel() and ca.is_equal(self.qdot, self.u, 1)
+
+
+@dataclass(frozen=True)
+class Bilateral:
+    """A constraint g(t, q) = 0, or gamma(t, q, u) = 0 on velocity level."""
+
+    name: str
+    value: ca.SX
+
+
+@dataclass(frozen=True)
+class Contact:
+    """A unilateral contact, a frictional one, or friction alone (`gap` is None and `radius` a force).
+
+    The reservoir of friction is the ball of radius mu P_N plus, for friction of its own, force times duration.
+    """
+
+    name: str
+    gap: ca.SX | None
+    slip: ca.SX
+    friction: ca.SX
+    radius: ca.SX
+    restitution: ca.SX
+    tangential_restitution: ca.SX
+
+
+@dataclass
+class Equations:
+    """Everything that one part, or a system's own equations, contributes to the model.
+
+    mass: matrices with the velocities they belong to; kinetic: energies T(t, q, u) from which mass and gyroscopic forces
+    follow; potential: energies V(t, q); forces: generalized forces with the velocities they do work on.
+    """
+
+    name: str
+    mass: list[tuple[ca.SX, ca.SX]] = field(default_factory=list)
+    kinetic: list[ca.SX] = field(default_factory=list)
+    potential: list[ca.SX] = field(default_factory=list)
+    forces: list[tuple[ca.SX, ca.SX]] = field(default_factory=list)
+    constraints: list[Bilateral] = field(default_factory=list)
+    velocity_constraints: list[Bilateral] = field(default_factory=list)
+    contacts: list[Contact] = field(default_factory=list)
+
+    def expressions(self) -> list[ca.SX]:
+        """Every expression, in a fixed order."""
+        out = [e for pair in self.mass for e in pair] + self.kinetic + self.potential
+        out += [e for pair in self.forces for e in pair]
+        out += [b.value for b in self.constraints + self.velocity_constraints]
+        for c in self.contacts:
+            out += [] if c.gap is None else [c.gap]
+            out += [c.slip, c.friction, c.radius, c.restitution, c.tangential_restitution]
+        return out
+
+    def copy(self) -> Equations:
+        """Equations that can be added to without changing these."""
+        return Equations(self.name, *[list(getattr(self, f.name)) for f in fields(self)[1:]])
+
+    def empty(self) -> bool:
+        """Whether nothing was declared."""
+        return not self.expressions()
+
+    # -- the verbs ------------------------------------------------------------------------------------------------
+
+    def mass_matrix(self, M: Any, *, of: Vector) -> None:
+        """Inertia M of the velocities `of`; what the motion of the frame adds is then a force of the declarer."""
+        matrix, u = column(M), _vector(of)
+        if matrix.shape != (u.numel(), u.numel()):
+            raise ModelError(
+                f"{self.name}: the mass matrix has shape {matrix.shape}, but {u.numel()} velocities need "
+                f"{(u.numel(), u.numel())}"
+            )
+        self.mass.append((matrix, u))
+
+    def kinetic_energy(self, T: Scalar) -> None:
+        """Kinetic energy T(t, q, u) for qdot = u: the mass matrix and the gyroscopic forces follow from it."""
+        self.kinetic.append(_scalar(T, f"{self.name}: kinetic energy"))
+
+    def potential_energy(self, V: Scalar) -> None:
+        """Potential energy V(t, q): its force is -(dV/dq) B."""
+        self.potential.append(_scalar(V, f"{self.name}: potential energy"))
+
+    def force(self, f: Any, *, on: Vector) -> None:
+        """Generalized force f(t, q, u), component by component the partner of the velocities `on`."""
+        f, u = _vector(f), _vector(on)
+        if f.numel() != u.numel():
+            raise ModelError(f"{self.name}: the force has {f.numel()} components, but acts on {u.numel()} velocities")
+        self.forces.append((f, u))
+
+    def force_by_power(self, power: Scalar, *, on: Vector) -> None:
+        """Generalized force whose power is `power`, an expression linear in the velocities `on`: f = d power / du."""
+        u = _vector(on)
+        self.forces.append((ca.densify(ca.jacobian(_scalar(power, f"{self.name}: power"), u).T), u))
+
+    def constraint(self, g: Any, *, name: str) -> None:
+        """Bilateral constraint g(t, q) = 0 on position level, one or several rows."""
+        self.constraints.append(Bilateral(name, _vector(g)))
+
+    def velocity_constraint(self, gamma: Any, *, name: str) -> None:
+        """Bilateral constraint gamma(t, q, u) = 0 on velocity level, affine in u."""
+        self.velocity_constraints.append(Bilateral(name, _vector(gamma)))
+
+    def contact(
+        self,
+        *,
+        gap: Scalar | None,
+        slip: Any = None,
+        friction: Scalar = 0.0,
+        radius: Scalar = 0.0,
+        restitution: Scalar = 0.0,
+        tangential_restitution: Scalar = 0.0,
+        name: str,
+    ) -> None:
+        """A contact with its law; see `System.contact` and `System.friction` for the meaning of the arguments."""
+        where = f"{self.name}: contact {name!r}"
+        slip = ca.SX(0, 1) if slip is None else _vector(slip)
+        if slip.numel() > 3:
+            raise ModelError(f"{where}: slip has {slip.numel()} components; friction knows 1, 2 or 3")
+        values = {"friction": friction, "radius": radius}
+        values |= {"restitution": restitution, "tangential_restitution": tangential_restitution}
+        numbers = {key: _scalar(value, f"{where}: {key}") for key, value in values.items()}
+        for key, value in numbers.items():
+            if value.is_constant():
+                check_law_value(where, key, float(value))
+        if slip.numel() == 0 and not (numbers["friction"].is_constant() and float(numbers["friction"]) == 0.0):
+            raise ModelError(f"{where}: friction needs a slip velocity; give slip= as well")
+        gap = None if gap is None else _scalar(gap, f"{where}: gap")
+        self.contacts.append(Contact(name, gap, slip, **numbers))
+
+
+def check_law_value(where: str, key: str, value: float) -> None:
+    """Range of friction and restitution; the same for declared numbers and for values of parameters."""
+    if key in ("friction", "radius") and not 0.0 <= value < np.inf:
+        raise ModelError(f"{where}: {key} = {value:g} is out of range; it must be a finite number >= 0")
+    if key in ("restitution", "tangential_restitution") and not 0.0 <= value <= 1.0:
+        raise ModelError(f"{where}: {key} = {value:g} is out of range; it must lie between 0 and 1")
+
+
+def kinetic_energy_of(M: ca.SX, u: ca.SX) -> Scalar:
+    """u^T M u / 2."""
+    return dot(array(M @ u), array(u)) / 2
+
+
+def _vector(x: Any) -> ca.SX:
+    """x as a dense column; a row is turned."""
+    v = ca.densify(column(x))
+    return v.T if v.shape[0] == 1 and v.shape[1] > 1 else v
+
+
+def _scalar(x: Any, what: str) -> ca.SX:
+    value = ca.densify(column(x))
+    if value.shape != (1, 1):
+        raise ModelError(f"{what} must be a scalar expression, got shape {value.shape}")
+    return value

@@ -1,0 +1,355 @@
+"""A mechanical system: coordinates, parameters, parts and equations, declared once.
+
+Everything here is declaration. Derivatives, kernels and time belong to other layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+import casadi as ca
+import numpy as np
+
+from stickslip.errors import ModelError, unknown_name
+from stickslip.math import Scalar, Vector, array, column
+from stickslip.model.declaration import TIME, Coordinates, Equations, _vector
+
+
+@runtime_checkable
+class Part(Protocol):
+    """What `System.add` accepts: something that declares itself into a system.
+
+    `declare(system, equations)` adds coordinates and parameters to the system and expressions to the equations. A part
+    never stores anything of the solution and knows no scheme.
+    """
+
+    name: str
+
+    def declare(self, system: System, equations: Equations) -> None: ...
+
+
+P = TypeVar("P", bound=Part)
+
+
+@runtime_checkable
+class Massive(Protocol):
+    """A part with a mass and a centre of mass: what fields act on."""
+
+    mass: Any
+
+    def position(self, local: Vector) -> np.ndarray: ...
+
+
+@runtime_checkable
+class Field(Protocol):
+    """A part that acts on every massive part of the system, such as gravity."""
+
+    def act(self, body: Any, equations: Equations) -> None: ...
+
+
+class System:
+    """A mechanical system with constraints, contacts, friction and impacts.
+
+    From equations:
+
+    >>> import stickslip as ss
+    >>> ball = ss.System("ball over a floor")
+    >>> m, g = ball.parameter("m", 0.5), ball.parameter("g", 9.81)
+    >>> (x, y), u = ball.coordinates("x y", initial=[0, 1], velocity=[1, 0])
+    >>> ball.kinetic_energy(m / 2 * (u @ u))
+    >>> ball.potential_energy(m * g * y)
+    >>> ball.contact(gap=y, slip=u[0], friction=0.3, restitution=0.8, name="floor")
+    >>> solution = ss.solve(ball, t_end=0.1, dt=1e-2)
+
+    and from parts, with `add`; both mix freely in one system.
+    """
+
+    def __init__(self, name: str = "system"):
+        self.name = name
+        self.blocks: list[Coordinates] = []
+        self.parts: list[Any] = []
+        self._own = Equations(name)
+        self._declared: list[Equations] = []
+        self._parameters: dict[str, ca.SX] = {}
+        self._values: dict[str, ca.SX] = {}
+        self._u_own: list[ca.SX] = []
+
+    def __repr__(self) -> str:
+        contacts = sum(len(e.contacts) for e in self.equations())
+        return f"<System {self.name!r}: {self.n_q} coordinates, {self.n_u} velocities, {contacts} contacts>"
+
+    @property
+    def time(self) -> ca.SX:
+        """The symbol of time, for rheonomic constraints and time-dependent forces."""
+        return TIME
+
+    @property
+    def n_q(self) -> int:
+        """Number of coordinates."""
+        return sum(block.q.numel() for block in self.blocks)
+
+    @property
+    def n_u(self) -> int:
+        """Number of velocities."""
+        return sum(block.u.numel() for block in self.blocks)
+
+    @property
+    def size(self) -> tuple[int, ...]:
+        """How much is declared; it grows with every declaration."""
+        expressions = [e for equations in (self._own, *self._declared) for e in equations.expressions()]
+        return len(self.blocks), len(self._parameters), len(self.parts), len(expressions)
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The free parameters and their values; each can be changed in `solve(..., parameters={...})`.
+
+        >>> s = System()
+        >>> _ = s.parameter("mu", 0.3)
+        >>> s.parameters
+        {'mu': 0.3}
+        """
+        return {name: float(value) for name, value in self._values.items() if value.is_constant()}
+
+    @property
+    def q_initial(self) -> np.ndarray:
+        """Initial coordinates."""
+        return np.concatenate([np.zeros(0), *[block.q_initial for block in self.blocks]])
+
+    @property
+    def u_initial(self) -> np.ndarray:
+        """Initial velocities."""
+        return np.concatenate([np.zeros(0), *[block.u_initial for block in self.blocks]])
+
+    # -- coordinates and parameters -----------------------------------------------------------------------------------
+
+    def coordinates(
+        self,
+        names: str,
+        *,
+        initial: Vector,
+        velocity: Vector,
+        velocities: str | None = None,
+        kinematics: Any = None,
+        block: str | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Declare coordinates q and velocities u; return their symbols as two arrays.
+
+        `names` and `velocities` are space-separated; without `velocities` qdot = u. `kinematics(t, q, u)` returns qdot =
+        B(t, q) u + beta(t, q), for velocities that are not the derivatives of the coordinates.
+
+        >>> q, u = System().coordinates("x y", initial=[0, 1], velocity=[0, 0])
+        >>> len(q), len(u)
+        (2, 2)
+        """
+        q_names = tuple(names.split())
+        u_names = tuple(velocities.split()) if velocities else tuple(f"{name}_dot" for name in q_names)
+        prefix = "" if block is None else f"{block}."
+        taken = {n for b in self.blocks for n in b.q_names}
+        for name in q_names:
+            if prefix + name in taken or q_names.count(name) > 1:
+                raise ModelError(f"{self.name}: coordinate {prefix + name!r} is declared twice")
+        if not q_names:
+            raise ModelError(f"{self.name}: no coordinate is named; give names such as 'x y phi'")
+        q0 = self._numbers(initial, len(q_names), f"initial= of coordinates {names!r}")
+        u0 = self._numbers(velocity, len(u_names), f"velocity= of coordinates {names!r}")
+        q = ca.vertcat(*[ca.SX.sym(prefix + n) for n in q_names])
+        u = ca.vertcat(*[ca.SX.sym(prefix + n) for n in u_names])
+        if kinematics is None:
+            if len(u_names) != len(q_names):
+                raise ModelError(
+                    f"{self.name}: {len(q_names)} coordinates but {len(u_names)} velocities; give kinematics= as well"
+                )
+            qdot = u
+        else:
+            qdot = _vector(kinematics(TIME, array(q), array(u)))
+            if qdot.numel() != q.numel():
+                raise ModelError(
+                    f"{self.name}: kinematics gives {qdot.numel()} derivatives for {q.numel()} coordinates {names!r}"
+                )
+            if ca.depends_on(ca.jacobian(qdot, u), u):
+                raise ModelError(f"{self.name}: kinematics of {names!r} must be affine in the velocities, B u + beta")
+        q_full, u_full = tuple(prefix + n for n in q_names), tuple(prefix + n for n in u_names)
+        self.blocks.append(Coordinates(block or names, q, u, q_full, u_full, q0, u0, qdot))
+        if block is None:
+            self._u_own.append(u)
+        return array(q), array(u)
+
+    def parameter(self, name: str, value: Scalar) -> ca.SX:
+        """Declare a named parameter; return its symbol. Its value is an input of the compiled kernels.
+
+        A value may be an expression of other parameters; it then follows them.
+        """
+        if name in self._parameters:
+            raise ModelError(f"{self.name}: parameter {name!r} is declared twice")
+        number = ca.densify(column(value))
+        if number.shape != (1, 1):
+            raise ModelError(f"{self.name}: parameter {name!r} must be a number, got shape {number.shape}")
+        if number.is_constant() and not np.isfinite(float(number)):
+            raise ModelError(f"{self.name}: parameter {name!r} = {float(number)} is not finite")
+        self._require_known(number, f"parameter {name!r}", list(self._parameters.values()))
+        self._parameters[name] = ca.SX.sym(name)
+        self._values[name] = number
+        return self._parameters[name]
+
+    def parameter_symbols(self) -> dict[str, ca.SX]:
+        """All parameters, those that follow from others included."""
+        return dict(self._parameters)
+
+    def parameter_values(self, changed: Mapping[str, float] | None = None) -> dict[str, float]:
+        """The value of every parameter, with some of the free ones changed."""
+        values = self.parameters
+        for name, value in (changed or {}).items():
+            if name not in self._parameters:
+                raise ModelError(f"{self.name}: {unknown_name('parameter', name, values)}")
+            if name not in values:
+                raise ModelError(f"{self.name}: parameter {name!r} follows from others and cannot be set")
+            if not np.isfinite(float(value)):
+                raise ModelError(f"{self.name}: parameter {name!r} = {value} is not finite")
+            values[name] = float(value)
+        symbols, numbers = [self._parameters[n] for n in values], list(values.values())
+        for name, value in self._values.items():
+            if name not in values:
+                values[name] = float(ca.Function("value", symbols, [value])(*numbers))
+                symbols, numbers = [*symbols, self._parameters[name]], [*numbers, values[name]]
+        return {name: values[name] for name in self._parameters}
+
+    # -- equations ----------------------------------------------------------------------------------------------------
+
+    def mass_matrix(self, M: Any, *, of: Vector | None = None) -> None:
+        """Mass matrix M(t, q) of the velocities (all that `coordinates` declared, in order, unless `of` is given).
+
+        All other inertia forces are then to be given as `force`; with `kinetic_energy` they are derived.
+        """
+        self._own.mass_matrix(M, of=self._velocities(of))
+
+    def kinetic_energy(self, T: Scalar) -> None:
+        """Kinetic energy T(t, q, u), for coordinates with qdot = u. Terms of several calls add up."""
+        self._own.kinetic_energy(T)
+
+    def potential_energy(self, V: Scalar) -> None:
+        """Potential energy V(t, q). Terms of several calls add up."""
+        self._own.potential_energy(V)
+
+    def force(self, f: Any, *, on: Vector | None = None) -> None:
+        """Generalized force f(t, q, u) on the velocities (all that `coordinates` declared, unless `on` is given)."""
+        self._own.force(f, on=self._velocities(on))
+
+    def constraint(self, g: Any, *, name: str | None = None) -> None:
+        """Bilateral constraint g(t, q) = 0 on position level; rheonomic where g contains `time`."""
+        self._own.constraint(g, name=name or f"g{len(self._own.constraints) + 1}")
+
+    def velocity_constraint(self, gamma: Any, *, name: str | None = None) -> None:
+        """Bilateral constraint gamma(t, q, u) = 0 on velocity level, affine in u: nonholonomic constraints."""
+        self._own.velocity_constraint(gamma, name=name or f"gamma{len(self._own.velocity_constraints) + 1}")
+
+    def contact(
+        self,
+        *,
+        gap: Scalar,
+        slip: Any = None,
+        friction: Scalar = 0.0,
+        restitution: Scalar = 0.0,
+        tangential_restitution: Scalar = 0.0,
+        name: str | None = None,
+    ) -> None:
+        """A unilateral contact: gap g_N(t, q) >= 0, with friction if it has a slip velocity.
+
+        `slip` has 1, 2 or 3 components (planar, spatial, or spatial with a drilling component); `friction` is Coulomb's
+        coefficient mu >= 0, `restitution` e_N and `tangential_restitution` e_F lie in [0, 1].
+        """
+        self._own.contact(
+            gap=gap,
+            slip=slip,
+            friction=friction,
+            restitution=restitution,
+            tangential_restitution=tangential_restitution,
+            name=name or f"contact{len(self._own.contacts) + 1}",
+        )
+
+    def friction(
+        self, *, slip: Any, radius: Scalar, tangential_restitution: Scalar = 0.0, name: str | None = None
+    ) -> None:
+        """Dry friction without a normal contact: the friction force stays in a ball of fixed `radius` (a force)."""
+        self._own.contact(
+            gap=None,
+            slip=slip,
+            radius=radius,
+            tangential_restitution=tangential_restitution,
+            name=name or f"friction{len(self._own.contacts) + 1}",
+        )
+
+    def add(self, part: P) -> P:
+        """Add a part and return it.
+
+        >>> import stickslip as ss
+        >>> s = ss.System()
+        >>> ball = s.add(ss.PointMass("ball", mass=1.0, position=[0, 1]))
+        """
+        if not isinstance(part, Part):
+            raise ModelError(f"{self.name}: {part!r} is no part; it needs a name and a method declare(system, equations)")
+        if any(other is part for other in self.parts):
+            raise ModelError(f"{self.name}: part {part.name!r} was added twice")
+        if any(other.name == part.name for other in self.parts):
+            raise ModelError(f"{self.name}: there is another part named {part.name!r}; names must differ")
+        owner = getattr(part, "_owner", None)
+        if owner is not None:
+            raise ModelError(
+                f"{self.name}: part {part.name!r} belongs to system {owner.name!r} already; make a new part for each system"
+            )
+        equations = Equations(part.name)
+        part.declare(self, equations)
+        part._owner = self  # type: ignore[attr-defined]
+        self.parts.append(part)
+        self._declared.append(equations)
+        return part
+
+    def equations(self) -> list[Equations]:
+        """What was declared: the system's own equations first, then those of each part; checked for foreign symbols."""
+        own = [] if self._own.empty() else [self._own]
+        declared = [e for e in self._with_fields() if not e.empty()]
+        allowed = [TIME, *self._parameters.values(), *[s for b in self.blocks for s in (b.q, b.u)]]
+        for block in self.blocks:
+            self._require_known(block.qdot, f"kinematics of {block.name!r}", allowed)
+        for equations in own + declared:
+            for expression in equations.expressions():
+                self._require_known(expression, f"an expression of {equations.name!r}", allowed)
+        return own + declared
+
+    def _with_fields(self) -> list[Equations]:
+        """What the parts declared, with what fields do to the bodies among them."""
+        fields = [part for part in self.parts if isinstance(part, Field)]
+        out = []
+        for part, declared in zip(self.parts, self._declared, strict=True):
+            equations = declared.copy()
+            if isinstance(part, Massive):
+                for acting in fields:
+                    acting.act(part, equations)
+            out.append(equations)
+        return out
+
+    # -- helpers ------------------------------------------------------------------------------------------------------
+
+    def _velocities(self, of: Vector | None) -> ca.SX:
+        if of is not None:
+            return _vector(of)
+        if not self._u_own:
+            raise ModelError(f"{self.name}: declare coordinates first")
+        return ca.vertcat(*self._u_own)
+
+    def _numbers(self, values: Any, n: int, what: str) -> np.ndarray:
+        numbers = np.atleast_1d(np.asarray(values, dtype=float)).copy()
+        if numbers.shape != (n,):
+            raise ModelError(f"{self.name}: {what} has shape {numbers.shape}, expected ({n},)")
+        if not np.isfinite(numbers).all():
+            raise ModelError(f"{self.name}: {what} is not finite: {numbers}")
+        return numbers
+
+    def _require_known(self, expression: ca.SX, what: str, allowed: list[ca.SX]) -> None:
+        known = {s.__hash__() for block in allowed for s in ca.symvar(block)}
+        foreign = [s.name() for s in ca.symvar(expression) if s.__hash__() not in known]
+        if foreign:
+            raise ModelError(
+                f"{self.name}: {what} depends on {', '.join(map(repr, foreign))}, which this system does not declare; "
+                "use coordinates() or parameter(), or add the body that it belongs to"
+            )

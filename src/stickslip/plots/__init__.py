@@ -1,0 +1,32 @@
+"""Look at a `Solution`: an overview for a talk, and the panels that it is composed of.
+
+>>> from stickslip import plots    # doctest: +SKIP
+>>> plots.save(plots.plot_solution(solution), "overview.png")    # doctest: +SKIP
+>>> ax = plots.gaps(solution, which=["floor"])    # a panel alone, on a figure of its own    # doctest: +SKIP
+"""
+
+from stickslip.plots.overview import plot_solution
+from stickslip.plots.panels import (
+    coordinates,
+    energies,
+    friction_percussions,
+    gaps,
+    iterations,
+    normal_percussions,
+    residuals,
+    velocities,
+)
+from stickslip.plots.style import save
+
+__all__ = [
+    "coordinates",
+    "energies",
+    "friction_percussions",
+    "gaps",
+    "iterations",
+    "normal_percussions",
+    "plot_solution",
+    "residuals",
+    "save",
+    "velocities",
+]

@@ -1,0 +1,67 @@
+"""Moreau's time-stepping scheme.
+
+G. Capobianco, S. R. Eugster: Time finite element based Moreau-type integrators (2018), section 4.1. Impacts are possible at
+the nodes t_k; between them the velocity is constant.
+
+    q_1 = q_0 + dt u_0                                                                               (39)
+    M_1 (u_1 - u_0) = dt h(t_1, q_1, u_0) + W_1 P                                                    (59)
+        g_dot(t_1, q_1, u_1) = 0,  gamma(t_1, q_1, u_1) = 0
+        xi_N in N_R-(-P_N) where g_N(t_1, q_1) <= 0, else P_N = 0                                    (56, 57)
+        xi_F in N_C(-P_F)
+
+In the paper's count the step ends at t_k with q_k known and u_k sought: u_0 is u_{k-1} and q_1 is q_k. The first step (58)
+then needs nothing special. For qdot = B u + beta the drift of q is taken by the trapezoidal rule, which is q_0 + dt u_0 for
+qdot = u and keeps the norm of quaternions.
+
+Good for: robustness, many contacts, cheap steps. Contacts and constraints live on velocity level, so positions drift, and
+the order is 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stickslip.engine.derive import PartType
+from stickslip.engine.program import StageFunction
+from stickslip.engine.stage import Stage
+from stickslip.schemes.scheme import Facts, Scheme
+
+
+def drift(part: PartType, s: Stage) -> None:
+    """q_1 with the velocity of the start of the step, and its gaps (39)."""
+    t_0, t_1, dt, q_0, u_0 = s.t_0, s.t_1, s.dt, s.q_0, s.u_0
+    q_1 = s.position("q_1", lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u_0) + part.qdot(t_1, q_1, u_0)))
+    s.update("gap", "N", part.g_N(t_1, q_1))
+
+
+@dataclass(frozen=True)
+class Moreau(Scheme):
+    """Moreau's time-stepping scheme: explicit in the forces, impact laws on velocity level.
+
+    >>> import stickslip as ss
+    >>> solution = ss.solve(ss.benchmarks.bouncing_ball(), t_end=0.1, dt=1e-2, method="moreau")
+    """
+
+    name = "moreau"
+    facts = Facts(
+        summary="the classic: one stage on velocity level, robust and cheap, order 1",
+        source="Capobianco, Eugster 2018, (59)",
+        order=1,
+        levels=("velocity",),
+        contact_level="velocity",
+    )
+
+    def step(self) -> tuple[StageFunction, ...]:
+        return drift, self.velocity_stage
+
+    def velocity_stage(self, part: PartType, s: Stage) -> None:
+        """u_1 and P at the end of the step (59)."""
+        t_1, dt, q_1, u_0 = s.t_1, s.dt, s.known("q_1", "q"), s.u_0
+        u_1 = s.unknown("u_1", "u", guess="u_0")
+        P = s.percussions("P")
+        before, after = (t_1, q_1, u_0), (t_1, q_1, u_1)
+        s.equation(part.M(t_1, q_1) @ (u_1 - u_0) - dt * part.h(t_1, q_1, u_0) - part.W(t_1, q_1) @ P, for_=u_1)  # (59)
+        s.zero(part.g_dot(*after), by=P.g)
+        s.zero(part.gamma(*after), by=P.gamma)
+        s.normal(part.xi_N(after, before), P.N, by=P.N, where="gap")  # (56, 57)
+        s.friction(part.xi_F(after, before), P.F, radius=part.radius(t_1, q_1, P.N, dt), by=P.F)

@@ -1,0 +1,66 @@
+"""What a scheme is: a few stages of equations, and the facts it promises.
+
+A new scheme provides
+
+1. its stages, methods `stage(part, s)` that write equations on the sheet `s` (see `engine.stage`);
+2. `step()`: the stages of a step in their order, and `begin()`: those before the first step, if it needs any;
+3. at the end of a step the fields q_1, u_1 and P, which hold coordinates, velocities and percussions of the step;
+4. `facts`: what it promises. Every fact is tested, for all schemes at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+from stickslip.engine.program import If, StageFunction
+
+METHODS: dict[str, type[Scheme]] = {}
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a scheme promises, and from where it is.
+
+    order: of q and u while the contact status does not change (smooth constrained motion, persistent sliding).
+    levels: of "position", "velocity", "acceleration", where bilateral constraints are met to the tolerance.
+    contact_level: where closed contacts are met. symmetric, variational: of the scheme for smooth motion.
+    """
+
+    summary: str
+    source: str
+    order: int | None
+    levels: tuple[str, ...]
+    contact_level: str
+    symmetric: bool = False
+    variational: bool = False
+    friction: bool = True
+    general_kinematics: bool = True
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """Base of all schemes: parameters are dataclass fields, stages are methods. See the module's docstring."""
+
+    name: ClassVar[str]
+    facts: ClassVar[Facts]
+    carry: ClassVar[Mapping[str, str]] = {"q_0": "q_1", "u_0": "u_1"}
+    extra: ClassVar[Mapping[str, str]] = {}  # further fields to record, with their space
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        METHODS[cls.name] = cls
+
+    def begin(self) -> tuple[StageFunction | If, ...]:
+        """Stages before the first step."""
+        return ()
+
+    def step(self) -> tuple[StageFunction | If, ...]:
+        """Stages of a step."""
+        raise NotImplementedError
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The parameters of this scheme, by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}

@@ -1,0 +1,398 @@
+"""The result of a simulation as data: arrays, statistics, names, provenance, and the file that keeps all of them.
+
+A file is HDF5 without pickled objects, so that any HDF5 reader opens it: one dataset per array under its name in
+`Solution`, the groups `extra` and `stats`, and two JSON texts, `names` and `provenance`. What is loaded equals what was
+saved, bit for bit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field, fields
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stickslip._version import __version__
+from stickslip.errors import ResultFileError
+
+if TYPE_CHECKING:
+    import h5py
+    from matplotlib.figure import Figure
+
+FORMAT = "stickslip solution"
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Names:
+    """Labels of the columns of a `Solution`.
+
+    `q`, `u`, `g`, `gamma` and `contacts` have one label per column. A friction element has one label, `friction_sizes`
+    many columns in `slip` and `P_F`, and belongs to the normal contact with the index `friction_contact` (-1: to none).
+
+    >>> names = Names(contacts=("floor",), friction=("floor",), friction_sizes=(2,), friction_contact=(0,))
+    >>> names.friction_labels
+    ('floor 1', 'floor 2')
+    """
+
+    q: tuple[str, ...] = ()
+    u: tuple[str, ...] = ()
+    g: tuple[str, ...] = ()
+    gamma: tuple[str, ...] = ()
+    contacts: tuple[str, ...] = ()
+    friction: tuple[str, ...] = ()
+    friction_sizes: tuple[int, ...] = ()
+    friction_contact: tuple[int, ...] = ()
+
+    @property
+    def friction_labels(self) -> tuple[str, ...]:
+        """One label per column of `slip` and `P_F`: the element's own, numbered where it has several components."""
+        return tuple(
+            name if size == 1 else f"{name} {k + 1}"
+            for name, size in zip(self.friction, self.friction_sizes, strict=True)
+            for k in range(size)
+        )
+
+    @property
+    def friction_slices(self) -> tuple[slice, ...]:
+        """The columns of `slip` and `P_F` that belong to each friction element.
+
+        >>> Names(friction=("a", "b"), friction_sizes=(1, 2), friction_contact=(-1, -1)).friction_slices
+        (slice(0, 1, None), slice(1, 3, None))
+        """
+        ends = np.cumsum((0, *self.friction_sizes)).tolist()
+        return tuple(slice(a, b) for a, b in pairwise(ends))
+
+
+@dataclass(frozen=True, eq=False)
+class Stats:
+    """What the steps cost: iterations and final residual of every stage of every step, and the time of the whole run.
+
+    A stage that a step did not need has 0 iterations and the residual 0 there.
+
+    >>> stats = Stats(("position", "velocity"), np.array([[3, 1], [2, 1]]), np.full((2, 2), 1e-10), wall_time=2e-5)
+    >>> stats.mean_iterations
+    array([2.5, 1. ])
+    >>> print(stats)
+    stage     iterations mean  max  residual max
+    position             2.50    3       1.0e-10
+    velocity             1.00    1       1.0e-10
+    """
+
+    stages: tuple[str, ...]
+    iterations: np.ndarray
+    residuals: np.ndarray
+    wall_time: float
+
+    @property
+    def steps(self) -> int:
+        """Number of steps."""
+        return len(self.iterations)
+
+    @property
+    def time_per_step(self) -> float:
+        """Wall time per step in seconds; 0 without steps."""
+        return self.wall_time / self.steps if self.steps else 0.0
+
+    @property
+    def mean_iterations(self) -> np.ndarray:
+        """Mean number of iterations of each stage."""
+        return self.iterations.sum(axis=0) / max(self.steps, 1)
+
+    @property
+    def max_iterations(self) -> np.ndarray:
+        """Largest number of iterations of each stage."""
+        return self.iterations.max(axis=0, initial=0)
+
+    @property
+    def max_residuals(self) -> np.ndarray:
+        """Largest final residual of each stage."""
+        return self.residuals.max(axis=0, initial=0.0)
+
+    def __str__(self) -> str:
+        width = max(map(len, ("stage", *self.stages)))
+        rows = zip(self.stages, self.mean_iterations, self.max_iterations, self.max_residuals, strict=True)
+        return "\n".join(
+            [f"{'stage':{width}}  iterations mean  max  residual max"]
+            + [f"{name:{width}}  {mean:15.2f}  {most:3d}  {residual:12.1e}" for name, mean, most, residual in rows]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Energy:
+    """Kinetic, potential and total energy at every time of a solution.
+
+    >>> Energy(kinetic=np.array([0.0, 1.0]), potential=np.array([2.0, 0.5])).total
+    array([2. , 1.5])
+    """
+
+    kinetic: np.ndarray
+    potential: np.ndarray
+
+    @property
+    def total(self) -> np.ndarray:
+        """Kinetic plus potential energy."""
+        return self.kinetic + self.potential
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Solution:
+    """A trajectory: n steps give n+1 rows, and row 0 is the initial state.
+
+    | array | columns | holds |
+    | --- | --- | --- |
+    | `t` | - | time |
+    | `q`, `u` | n_q, n_u | coordinates and velocities |
+    | `g`, `g_dot` | bilateral constraints | residuals on position and velocity level |
+    | `gamma` | nonholonomic constraints | residuals |
+    | `gap`, `gap_dot` | normal contacts | gap (not negative) and its velocity |
+    | `slip` | friction components | sliding velocities |
+    | `P_g`, `P_gamma`, `P_N`, `P_F` | as above | percussions: increment over the step that ends there; row 0 is zero |
+    | `kinetic`, `potential` | - | energies |
+
+    `extra` holds further results of a scheme by name, `stats` what the steps cost, `names` the labels of the columns,
+    and `provenance` where the result comes from, in JSON's types: system, method, options, dt, tol, t_end, parameters,
+    versions, platform, date, complete (did it reach t_end?), interrupted (why not).
+
+    >>> solution = ss.solve(ss.benchmarks.bouncing_ball(), t_end=1.0, dt=1e-3, method="rattle")    # doctest: +SKIP
+    >>> solution.q[-1], solution.gap.min(), solution.energy().total[-1]    # doctest: +SKIP
+    >>> solution.save("ball.h5")    # doctest: +SKIP
+    """
+
+    t: np.ndarray
+    q: np.ndarray
+    u: np.ndarray
+    g: np.ndarray
+    g_dot: np.ndarray
+    gamma: np.ndarray
+    gap: np.ndarray
+    gap_dot: np.ndarray
+    slip: np.ndarray
+    P_g: np.ndarray
+    P_gamma: np.ndarray
+    P_N: np.ndarray
+    P_F: np.ndarray
+    kinetic: np.ndarray
+    potential: np.ndarray
+    extra: dict[str, np.ndarray] = field(default_factory=dict)
+    stats: Stats
+    names: Names
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        rows, names = len(self.t), self.names
+        friction = sum(names.friction_sizes)
+        columns = {
+            **dict.fromkeys(("t", "kinetic", "potential"), ()),
+            **dict.fromkeys(("g", "g_dot", "P_g"), (len(names.g),)),
+            **dict.fromkeys(("gap", "gap_dot", "P_N"), (len(names.contacts),)),
+            **dict.fromkeys(("slip", "P_F"), (friction,)),
+            **dict.fromkeys(("gamma", "P_gamma"), (len(names.gamma),)),
+            "q": (len(names.q),),
+            "u": (len(names.u),),
+        }
+        for name, shape in columns.items():
+            if np.shape(getattr(self, name)) != (rows, *shape):
+                raise ValueError(f"{name} has the shape {np.shape(getattr(self, name))}, expected {(rows, *shape)}")
+        for name, array in self.extra.items():
+            if "/" in name or len(array) != rows:
+                raise ValueError(f"extra result {name!r} needs a name without '/' and {rows} rows")
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def __repr__(self) -> str:
+        about, steps = self.provenance, max(len(self) - 1, 0)
+        parts = [f"{about.get('system', 'a system')} by {about.get('method', 'an unknown method')}", f"{steps} steps"]
+        if len(self):
+            parts.append(f"t = {self.t[0]:g} .. {self.t[-1]:g}")
+        parts += [f"n_q = {self.q.shape[1]}", f"{self.gap.shape[1]} contacts"]
+        if self.gap.size:
+            parts.append(f"min gap {self.gap.min():.1e}")
+        if not self.complete:
+            parts.append("incomplete")
+        return f"<Solution: {', '.join(parts)}>"
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run reached its end time."""
+        return bool(self.provenance.get("complete", True))
+
+    def energy(self) -> Energy:
+        """Kinetic, potential and total energy over time.
+
+        >>> solution.energy().total    # doctest: +SKIP
+        """
+        return Energy(self.kinetic, self.potential)
+
+    def summary(self) -> str:
+        """What matters about the run, as a few lines of text.
+
+        >>> print(solution.summary())    # doctest: +SKIP
+        """
+        about, stats = self.provenance, self.stats
+        lines = {
+            "system": about.get("system", "unknown"),
+            "method": about.get("method", "unknown") + _options_text(about.get("options")),
+            "steps": f"{stats.steps}" + (f" of dt = {about['dt']:g}" if "dt" in about else ""),
+        }
+        if about.get("parameters"):
+            lines["parameters"] = ", ".join(
+                f"{key} = {_value_text(value)}" for key, value in about["parameters"].items()
+            )
+        if len(self):
+            lines["time"] = f"{self.t[0]:g} to {self.t[-1]:g}"
+        if not self.complete:
+            lines["incomplete"] = about.get("interrupted") or "the run did not reach its end time"
+        lines["wall time"] = f"{stats.wall_time:.3g} s, {1e6 * stats.time_per_step:.3g} us a step"
+        for stage, mean, most in zip(stats.stages, stats.mean_iterations, stats.max_iterations, strict=True):
+            lines[f"iterations, {stage.replace('_', ' ')}"] = f"{mean:.3g} on average, {most} at most"
+        if stats.residuals.size:
+            lines["largest residual"] = f"{stats.residuals.max():.1e}"
+        if self.gap.size:
+            lines["smallest gap"] = f"{self.gap.min():.1e} ({self.names.contacts[self.gap.min(axis=0).argmin()]})"
+            lines["steps in contact"] = f"{100 * np.mean((self.P_N[1:] > 0).any(axis=1)) if stats.steps else 0:.3g} %"
+        for label, array in ("g", self.g), ("g_dot", self.g_dot), ("gamma", self.gamma):
+            if array.size:
+                lines[f"largest |{label}|"] = f"{np.abs(array).max():.1e}"
+        if len(self):
+            total = self.energy().total
+            lines["energy"] = f"{total[0]:.6g} at the start, {total[-1]:.6g} at the end"
+        width = max(map(len, lines))
+        return "\n".join(f"{label:{width}}  {text}" for label, text in lines.items())
+
+    def plot(self, path: str | Path | None = None, **options: Any) -> Figure:
+        """The overview figure, saved under `path` if there is one; `options` as of `stickslip.plots.plot_solution`.
+
+        >>> solution.plot("ball.png")    # doctest: +SKIP
+        """
+        from stickslip.plots import plot_solution, save
+
+        figure = plot_solution(self, **options)
+        if path is not None:
+            save(figure, path)
+        return figure
+
+    def save(self, path: str | Path, *, compress: bool = False) -> Path:
+        """Write everything to one HDF5 file and return its path; `load` reads it back bit for bit.
+
+        The file appears under its name only when it is complete: an interrupted save leaves an older file as it was.
+
+        >>> solution.save("ball.h5")    # doctest: +SKIP
+        """
+        import h5py
+
+        path = Path(path)
+        unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                with h5py.File(unfinished, "w") as file:
+                    _write(self, file, compress)
+                unfinished.replace(path)
+            finally:
+                unfinished.unlink(missing_ok=True)
+        except OSError as error:
+            raise ResultFileError(f"cannot write {path}: {error}. Choose another place, or free some space.") from error
+        return path
+
+
+ARRAYS = tuple(f.name for f in fields(Solution) if f.name not in ("extra", "stats", "names", "provenance"))
+
+
+def load(path: str | Path) -> Solution:
+    """Read a solution that `Solution.save` wrote.
+
+    Raises `ResultFileError` for anything else: a missing file, one that is no result, one by a newer version.
+
+    >>> solution = ss.load("ball.h5")    # doctest: +SKIP
+    """
+    import h5py
+
+    path = Path(path)
+    if not path.exists():
+        raise ResultFileError(
+            f"{path} does not exist. Check the path; `Solution.save` and `stickslip run` write results."
+        )
+    if path.is_dir():
+        raise ResultFileError(f"{path} is a directory. Name a result file in it, such as {path / 'slider_crank.h5'}.")
+    try:
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        raise ResultFileError(f"cannot open {path}: {error.strerror}. Check the permissions of the file.") from error
+    if not h5py.is_hdf5(path):
+        raise ResultFileError(
+            f"{path} is not an HDF5 file. Name a result that `Solution.save` or `stickslip run` wrote."
+        )
+    try:
+        with h5py.File(path, "r") as file:
+            if file.attrs.get("format") != FORMAT:
+                raise ResultFileError(
+                    f"{path} is an HDF5 file, but no stickslip result. "
+                    "Name a result that `Solution.save` or `stickslip run` wrote."
+                )
+            version = int(file.attrs["format_version"])
+            if version > FORMAT_VERSION:
+                raise ResultFileError(
+                    f"{path} was written by stickslip {file.attrs.get('stickslip_version', '?')} in format {version}; "
+                    f"stickslip {__version__} reads up to format {FORMAT_VERSION}. Upgrade: pip install -U stickslip"
+                )
+            return _read(file)
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise ResultFileError(f"{path} is a damaged stickslip result ({error}). Run the simulation again.") from error
+
+
+def _write(solution: Solution, file: h5py.File, compress: bool) -> None:
+    def write(group: h5py.Group, name: str, array: np.ndarray) -> None:
+        filters = {"compression": "gzip", "shuffle": True} if compress and np.size(array) else {}
+        group.create_dataset(name, data=array, **filters)
+
+    file.attrs.update({"format": FORMAT, "format_version": FORMAT_VERSION, "stickslip_version": __version__})
+    for name in ARRAYS:
+        write(file, name, getattr(solution, name))
+    extra = file.create_group("extra", track_order=True)
+    for name, array in solution.extra.items():
+        write(extra, name, array)
+    stats = file.create_group("stats")
+    stats.attrs["stages"] = json.dumps(solution.stats.stages)
+    stats.attrs["wall_time"] = solution.stats.wall_time
+    write(stats, "iterations", solution.stats.iterations)
+    write(stats, "residuals", solution.stats.residuals)
+    file["names"] = json.dumps({f.name: getattr(solution.names, f.name) for f in fields(Names)})
+    file["provenance"] = json.dumps(solution.provenance, default=_plain)
+
+
+def _read(file: h5py.File) -> Solution:
+    stats = file["stats"]
+    return Solution(
+        **{name: file[name][()] for name in ARRAYS},
+        extra={name: dataset[()] for name, dataset in file["extra"].items()},
+        stats=Stats(
+            stages=tuple(json.loads(stats.attrs["stages"])),
+            iterations=stats["iterations"][()],
+            residuals=stats["residuals"][()],
+            wall_time=float(stats.attrs["wall_time"]),
+        ),
+        names=Names(**{name: tuple(labels) for name, labels in json.loads(file["names"].asstr()[()]).items()}),
+        provenance=json.loads(file["provenance"].asstr()[()]),
+    )
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers and arrays as JSON's; a tuple needs nothing (and comes back as a list)."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise TypeError(f"provenance holds {value!r}, which JSON cannot express")
+
+
+def _options_text(options: dict[str, Any] | None) -> str:
+    return f" ({', '.join(f'{key} = {_value_text(value)}' for key, value in options.items())})" if options else ""
+
+
+def _value_text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

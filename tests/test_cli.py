@@ -1,0 +1,285 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import stickslip
+from conftest import make_ball
+from stickslip import cli
+from stickslip._version import __version__
+from stickslip.errors import ConvergenceError, OptionError
+from stickslip.schemes import METHODS
+from stickslip.solution import load
+
+
+@dataclass
+class Result:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def stick(capsys, monkeypatch, tmp_path):
+    """Call the command line in this process, in an empty directory."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> Result:
+        monkeypatch.setattr(sys, "argv", ["stickslip", *arguments])
+        with pytest.raises(SystemExit) as exit_:
+            cli.main()
+        code = exit_.value.code
+        return Result(code or 0, *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    """A registry of one benchmark, and a solver that records its arguments and returns `fake.outcome`."""
+    calls: list[dict] = []
+    result = SimpleNamespace(calls=calls, outcome=make_ball(50))
+
+    def build(mass: float = 1.0, case: int = 1, surface: str = "flat", friction: bool = True):
+        calls.append({"mass": mass, "case": case, "surface": surface, "friction": friction})
+        return SimpleNamespace(parameters={"mass": mass, "mu": 0.3})
+
+    def solve(system, t_end, dt, **options):
+        calls.append({"t_end": t_end, "dt": dt, **options})
+        if isinstance(result.outcome, Exception):
+            raise result.outcome
+        return result.outcome
+
+    benchmark = SimpleNamespace(name="ball", build=build, summary="a ball", source="a book", dt=1e-3, t_end=0.05)
+    monkeypatch.setitem(sys.modules, "stickslip.benchmarks", SimpleNamespace(REGISTRY={"ball": benchmark}))
+    monkeypatch.setitem(sys.modules, "stickslip.solve", SimpleNamespace(solve=solve))
+    return result
+
+
+def run_program(*arguments: str, cwd: Path) -> subprocess.CompletedProcess:
+    path = os.pathsep.join([str(Path(stickslip.__path__[0]).parent), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, "-m", "stickslip.cli", *arguments]
+    return subprocess.run(command, cwd=cwd, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
+
+
+# --- the program itself --------------------------------------------------------------------------------------------
+
+
+def test_version(stick):
+    assert stick("--version") == Result(0, f"stickslip {__version__}\n", "")
+
+
+def test_real_exit_codes_and_no_traceback(tmp_path):
+    assert run_program("--version", cwd=tmp_path).returncode == 0
+    usage = run_program("run", cwd=tmp_path)
+    assert usage.returncode == 2
+    error = run_program("plot", "nothing.h5", cwd=tmp_path)
+    assert error.returncode == 1
+    assert error.stderr.startswith("error: nothing.h5 does not exist.")
+    assert "Traceback" not in usage.stderr + error.stderr
+
+
+def test_version_and_help_import_nothing_heavy(tmp_path):
+    program = "import sys; from stickslip import cli; print({'numba', 'matplotlib', 'h5py'} & set(sys.modules))"
+    environment = {**os.environ, "PYTHONPATH": str(Path(stickslip.__path__[0]).parent)}
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
+    assert out.stdout == "set()\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["fly"], ["run"], ["run", "ball", "--dt", "small"], ["run", "ball", "--nothing"], ["plot"]],
+)
+def test_wrong_usage_exits_with_2(stick, arguments):
+    result = stick(*arguments)
+    assert result.code == 2
+    assert "Usage: stickslip" in result.err
+
+
+# --- run -----------------------------------------------------------------------------------------------------------
+
+
+def test_run_writes_result_figure_and_summary_and_says_so(stick, fake, tmp_path):
+    result = stick("run", "ball", "--out", "there")
+    assert result.code == 0
+    assert result.err == ""
+    assert sorted(path.name for path in (tmp_path / "there").iterdir()) == ["ball.h5", "ball.png", "ball_summary.txt"]
+    assert len(load("there/ball.h5")) == 51
+    summary = (tmp_path / "there" / "ball_summary.txt").read_text()
+    for text in ("smallest gap", "us a step", "largest |g|", "energy"):
+        assert text in result.out
+        assert text in summary
+    assert "wrote there/ball.h5" in result.out
+    assert "Try next" in result.out
+
+
+def test_run_takes_steps_and_time_from_the_benchmark_unless_told(stick, fake):
+    stick("run", "ball")
+    assert fake.calls[-1] == {
+        "t_end": 0.05,
+        "dt": 1e-3,
+        "method": "rattle",
+        "tol": 1e-8,
+        "parameters": {},
+    }
+    stick("run", "ball", "--method", "moreau", "--dt", "1e-4", "--t-end", "0.2", "--tol", "1e-10", "--set", "mu=0.1")
+    assert fake.calls[-1] == {
+        "t_end": 0.2,
+        "dt": 1e-4,
+        "method": "moreau",
+        "tol": 1e-10,
+        "parameters": {"mu": 0.1},
+    }
+
+
+def test_settings_reach_the_benchmark_with_the_type_of_its_default(stick, fake):
+    settings = ["mass=2", "case=3", "surface=rough", "friction=false"]
+    stick("run", "ball", *[text for setting in settings for text in ("--set", setting)])
+    assert fake.calls[0] == {"mass": 2.0, "case": 3, "surface": "rough", "friction": False}
+    assert fake.calls[1]["parameters"] == {"mass": 2.0}  # so that the result remembers it
+
+
+@pytest.mark.parametrize(
+    "setting, message",
+    [
+        ("mu", "write it as KEY=VALUE"),
+        ("=1", "write it as KEY=VALUE"),
+        ("mu=", "write it as KEY=VALUE"),
+        ("mu=slippery", "--set mu=slippery: the value must be a number"),
+        ("case=1.5", "the value must be an integer"),
+        ("friction=perhaps", "the value must be true or false"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(stick, fake, setting, message):
+    result = stick("run", "ball", "--set", setting)
+    assert result.code == 1
+    assert message in result.err
+
+
+def test_lists_are_set_by_commas():
+    def build(start: tuple[float, ...] = (0.0, 0.0)): ...
+
+    assert cli._split_settings(["start=1,2.5"], build) == ({"start": [1.0, 2.5]}, {})
+    with pytest.raises(OptionError, match="numbers separated by commas"):
+        cli._split_settings(["start=1;2"], build)
+
+
+def test_an_unknown_benchmark_is_named_with_what_was_meant(stick, fake):
+    result = stick("run", "bal")
+    assert result.code == 1
+    assert result.err == "error: unknown benchmark 'bal'; did you mean 'ball'? Known: ball\n"
+    assert result.out == ""
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_the_simulation(stick, fake, tmp_path):
+    (tmp_path / "file").write_text("")
+    result = stick("run", "ball", "--out", "file")
+    assert result.code == 1
+    assert "--out file" in result.err
+    assert fake.calls == []
+
+
+def test_an_interrupted_run_keeps_what_is_done(stick, fake):
+    about = fake.outcome.provenance | {"complete": False, "interrupted": "Ctrl-C"}
+    fake.outcome = replace(fake.outcome, provenance=about)
+    result = stick("run", "ball")
+    assert result.code == 130
+    assert "interrupted at t = 0.05" in result.err
+    assert not load("out/ball.h5").complete
+
+
+def test_a_run_that_fails_keeps_what_is_done(stick, fake):
+    about = fake.outcome.provenance | {"complete": False, "interrupted": "step 50 did not converge"}
+    part = replace(fake.outcome, provenance=about)
+    fake.outcome = ConvergenceError("step 50 failed", time=0.05, step=50, stage="position", residual=1.0, solution=part)
+    result = stick("run", "ball")
+    assert result.code == 1
+    assert result.err == "error: step 50 failed\n"
+    assert "wrote out/ball.h5" in result.out
+    assert len(load("out/ball.h5")) == 51
+
+
+def test_ctrl_c_elsewhere_exits_with_130(stick, fake, monkeypatch):
+    monkeypatch.setattr(sys.modules["stickslip.solve"], "solve", _raise_interrupt)
+    result = stick("run", "ball")
+    assert result.code == 130
+    assert "Traceback" not in result.err
+
+
+def _raise_interrupt(*arguments, **options):
+    raise KeyboardInterrupt
+
+
+# --- with the library's own benchmarks and solver ------------------------------------------------------------------
+
+
+def test_a_real_run_is_what_the_library_gives(stick):
+    result = stick("run", "bouncing_ball", "--dt", "1e-2", "--t-end", "0.6", "--set", "e=0.5", "--tol", "1e-9")
+    assert result.code == 0, result.err
+    saved = load("out/bouncing_ball.h5")
+    expected = stickslip.solve(stickslip.benchmarks.bouncing_ball(e=0.5), t_end=0.6, dt=1e-2, tol=1e-9)
+    np.testing.assert_array_equal(saved.q, expected.q)
+    np.testing.assert_array_equal(saved.P_N, expected.P_N)
+    about = saved.provenance
+    assert (about["method"], about["dt"], about["tol"], about["parameters"]) == ("rattle", 1e-2, 1e-9, {"e": 0.5})
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["bouncing_bal"], "unknown benchmark 'bouncing_bal'; did you mean 'bouncing_ball'?"),
+        (["bouncing_ball", "--method", "ratle"], "unknown method 'ratle'; did you mean 'rattle'?"),
+        (["bouncing_ball", "--set", "mass=1"], "unknown parameter 'mass'"),
+        (["bouncing_ball", "--set", "e=2"], "2"),
+        (["bouncing_ball", "--dt", "0"], "dt = 0.0 must be a finite number > 0"),
+        (["bouncing_ball", "--dt", "nan"], "dt = nan must be a finite number > 0"),
+        (["bouncing_ball", "--t-end", "-1"], "t_end = -1.0"),
+        (["bouncing_ball", "--tol", "-1"], "tol = -1.0"),
+    ],
+)
+def test_bad_input_gets_one_clean_message(stick, tmp_path, arguments, message):
+    result = stick("run", *arguments)
+    assert result.code == 1
+    assert result.err.startswith("error: ")
+    assert message in result.err
+    assert "Traceback" not in result.err
+    assert list(tmp_path.rglob("*.h5")) == []
+
+
+# --- list ---------------------------------------------------------------------------------------------------------
+
+
+def test_list_shows_benchmarks_and_methods_with_their_facts(stick, fake, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
+    result = stick("list")
+    assert result.code == 0
+    assert "a ball" in result.out
+    assert "a book" in result.out
+    for name, scheme in METHODS.items():
+        assert name in result.out
+        assert scheme.facts.summary in result.out
+    assert "order 2; constraints on position and velocity level" in result.out
+
+
+# --- plot ----------------------------------------------------------------------------------------------------------
+
+
+def test_plot_draws_a_saved_result(stick, tmp_path):
+    make_ball(50).save(tmp_path / "runs" / "ball.h5")
+    assert stick("plot", "runs/ball.h5") == Result(0, "wrote runs/ball.png\n", "")
+    assert stick("plot", "runs/ball.h5", "--out", "figures").code == 0
+    assert (tmp_path / "figures" / "ball.png").stat().st_size > 10_000
+
+
+def test_plot_refuses_what_is_no_result(stick, tmp_path):
+    (tmp_path / "notes.h5").write_text("not a result")
+    result = stick("plot", "notes.h5")
+    assert result.code == 1
+    assert "error: notes.h5 is not an HDF5 file" in result.err
