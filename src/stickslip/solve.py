@@ -89,11 +89,10 @@ def solve(
 
     program = _compiled(system, scheme, lambda: _program(model, scheme))
     steps = max(0, math.ceil((t_end - t_start) / dt - 1e-9))
-    begin = time.perf_counter()
     run = _Run(program, scheme, values, q, u, t_start, dt, steps, tol, max_iterations, prox)
     with _interruptible() as interrupted, _progress_bar(bar, steps, f"{system.name}, {scheme.name}") as show:
         run.advance(interrupted, show)
-    solution = _solution(run, observing, names, values, time.perf_counter() - begin)
+    solution = _solution(run, observing, names, values)
     solution.provenance.update(
         {
             "system": system.name,
@@ -135,7 +134,7 @@ class _Run:
         from stickslip.engine.advance import Clock, Options, workspace
 
         layout = program.layout
-        self.program, self.steps, self.done, self.failed = program, steps, 0, -1
+        self.program, self.steps, self.done, self.failed, self.seconds = program, steps, 0, -1, 0.0
         self.memory = np.zeros(layout.total)
         self.memory[layout.places("parameters")] = values
         self.memory[layout.places("q_0")], self.memory[layout.places("u_0")] = q, u
@@ -171,8 +170,9 @@ class _Run:
                 self.iterations,
                 self.residuals,
             )
-            show(self.done)
             elapsed = time.perf_counter() - begin
+            self.seconds += elapsed
+            show(self.done)
             chunk = max(1, min(4 * chunk, int(chunk * CHUNK_SECONDS / max(elapsed, 1e-9))))
 
     def columns(self) -> dict[str, np.ndarray]:
@@ -183,17 +183,16 @@ class _Run:
         return {name: np.ascontiguousarray(part) for name, part in zip(["t", *self.fields], parts, strict=True)}
 
 
-def _solution(run: _Run, observing: Program, names: Names, values: np.ndarray, seconds: float) -> Solution:
+def _solution(run: _Run, observing: Program, names: Names, values: np.ndarray) -> Solution:
     c = run.columns()
     t = c["t"][:, 0].copy()
     seen = observe(observing, values, t, c["q_1"], c["u_1"])
     kinetic, potential = seen.pop("kinetic")[:, 0].copy(), seen.pop("potential")[:, 0].copy()
-    stats = Stats(run.program.solved, run.iterations[: run.done], run.residuals[: run.done], seconds)
-    percussions = {f"P_{space}": c[f"P.{space}"] for space in SPACES}
+    stats = Stats(run.program.solved, run.iterations[: run.done], run.residuals[: run.done], run.seconds)
+    seen |= {f"P_{space}": c[f"P.{space}"] for space in SPACES}
+    arrays: dict[str, Any] = seen | {"t": t, "q": c["q_1"], "u": c["u_1"], "kinetic": kinetic, "potential": potential}
     extra = {name: c[name] for name in run.fields if name not in RESULTS}
-    return Solution(
-        t=t, q=c["q_1"], u=c["u_1"], **seen, **percussions, kinetic=kinetic, potential=potential, extra=extra, stats=stats, names=names
-    )
+    return Solution(**arrays, extra=extra, stats=stats, names=names)
 
 
 def _convergence_error(run: _Run, solution: Solution, tol: float) -> ConvergenceError:
@@ -313,20 +312,21 @@ def _voice(progress: bool | None) -> Callable[[str], None]:
 def _names(model: Model) -> Names:
     contacts: list[str] = []
     friction: list[tuple[str, int, int]] = []
-    g, gamma = [], []
+    g: list[str] = []
+    gamma: list[str] = []
     for equations in model.system.equations():
         for target, constraints in ((g, equations.constraints), (gamma, equations.velocity_constraints)):
-            for c in constraints:
-                n = c.value.numel()
-                target += [c.name if n == 1 else f"{c.name}[{k}]" for k in range(n)]
+            for b in constraints:
+                n = b.value.numel()
+                target += [b.name if n == 1 else f"{b.name}[{k}]" for k in range(n)]
         for c in equations.contacts:
             if c.slip.numel():
                 friction.append((c.name, c.slip.numel(), len(contacts) if c.gap is not None else -1))
             if c.gap is not None:
                 contacts.append(c.name)
     return Names(
-        q=tuple(n for b in model.system.blocks for n in b.q_names),
-        u=tuple(n for b in model.system.blocks for n in b.u_names),
+        q=tuple(n for block in model.system.blocks for n in block.q_names),
+        u=tuple(n for block in model.system.blocks for n in block.u_names),
         g=tuple(g),
         gamma=tuple(gamma),
         contacts=tuple(contacts),
@@ -383,7 +383,12 @@ def _progress_bar(wanted: bool, steps: int, what: str) -> Iterator[Callable[[int
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:3.0f} %"), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f} %"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=steps)
         yield lambda done: bar.update(task, completed=done)
