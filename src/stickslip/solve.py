@@ -151,7 +151,7 @@ class _Run:
         """All steps, in chunks of about CHUNK_SECONDS."""
         from stickslip.engine.advance import advance
 
-        p, chunk = self.program, 16
+        p, chunk = self.program, 0  # the first call makes no step: it loads the compiled loop, which is no time of a step
         while self.done < self.steps and self.failed < 0 and not interrupted():
             last, begin = min(self.steps, self.done + chunk), time.perf_counter()
             self.done, self.failed = advance(
@@ -170,10 +170,10 @@ class _Run:
                 self.iterations,
                 self.residuals,
             )
-            elapsed = time.perf_counter() - begin
+            elapsed = (time.perf_counter() - begin) if chunk else 0.0
             self.seconds += elapsed
             show(self.done)
-            chunk = max(1, min(4 * chunk, int(chunk * CHUNK_SECONDS / max(elapsed, 1e-9))))
+            chunk = max(1, min(4 * chunk, int(chunk * CHUNK_SECONDS / max(elapsed, 1e-9)))) if chunk else 16
 
     def columns(self) -> dict[str, np.ndarray]:
         """The rows that are done, split into fields."""
