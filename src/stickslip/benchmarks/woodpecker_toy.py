@@ -13,9 +13,9 @@ LENGTHS = {"r0": 2.5e-3, "r_M": 3.1e-3, "h_M": 5.8e-3, "l_M": 0.01, "l_G": 0.015
 def woodpecker_toy(*, mu: float = 0.3, e_beak: float = 0.5, e_sleeve: float = 0.0, e_F: float = 0.0) -> System:
     """A woodpecker on a spring pecks its way down a pole: friction, impacts, jamming, and a limit cycle of them.
 
-    q = (y, phi_M, phi_S): height and tilt of the sleeve, tilt of the bird, small angles. The beak may touch the pole, and
-    so may the lower and the upper edge of the sleeve, which jams there and slides when the bird swings back. From the
-    default state, on the limit cycle up to its digits, it takes 0.146 s and falls 19.4 mm a cycle.
+    q = (y, phi_M, phi_S): height and tilt of the sleeve, tilt of the bird, small angles. The beak may touch the pole,
+    and so may the lower and the upper edge of the sleeve, which jams there and slides when the bird swings back. The
+    default state lies on the limit cycle, up to its digits: 0.146 s and 19.4 mm down a cycle.
 
     >>> import stickslip as ss
     >>> solution = ss.solve(ss.benchmarks.woodpecker_toy(), t_end=0.5, dt=1e-4, method="moreau")

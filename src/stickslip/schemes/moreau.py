@@ -20,7 +20,6 @@ the order is 1.
 from __future__ import annotations
 
 from dataclasses import dataclass
-
 from typing import Any
 
 from stickslip.engine.derive import PartType, Percussions
@@ -37,7 +36,7 @@ def drift(part: PartType, s: Stage) -> None:
 
 
 def velocity_laws(part: PartType, s: Stage, P: Percussions, *, before: tuple[Any, ...], after: tuple[Any, ...]) -> None:
-    """Bilateral constraints, impact law and friction on velocity level, for contacts whose field `gap` is <= 0 (56, 57)."""
+    """Bilateral constraints, impact law and friction on velocity level, for contacts with `gap` <= 0 (56, 57)."""
     t_1, q_1, _ = after
     s.zero(part.g_dot(*after), by=P.g)
     s.zero(part.gamma(*after), by=P.gamma)

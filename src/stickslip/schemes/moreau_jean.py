@@ -1,7 +1,8 @@
 """The classic explicit Moreau-Jean scheme.
 
 T. Schindler, S. Rezaei, J. Kursawe, V. Acary: Half-explicit timestepping schemes on velocity level based on
-time-discontinuous Galerkin methods (2014), section 2.3. Forces are those of the start of the step, percussions act at its end.
+time-discontinuous Galerkin methods (2014), section 2.3. Forces are those of the start of the step, percussions act at
+its end.
 
     q_1 = q_0 + dt u_0                                                                               (43)
     u_1 = u_0 + dt M_0^-1 h(t_0, q_0, u_0) + M_1^-1 W_1 P                                            (44)
@@ -12,8 +13,9 @@ time-discontinuous Galerkin methods (2014), section 2.3. Forces are those of the
 
 For qdot = B u + beta the drift of q is taken by the trapezoidal rule, as in Moreau's scheme.
 
-Good for: the baseline that every paper compares with, and one cheap linear system a step. Explicit Euler in free motion:
-undamped oscillations gain energy, by a factor of 1 + (omega dt)^2/2 in amplitude a step. Order 1; positions drift.
+Good for: the baseline that every paper compares with, and one cheap linear system a step. Explicit Euler in free
+motion: undamped oscillations gain energy, by a factor of 1 + (omega dt)^2/2 in amplitude a step. Order 1; positions
+drift.
 """
 
 from __future__ import annotations
@@ -51,7 +53,9 @@ class MoreauJean(Scheme):
         """q_1, the velocity u_free without percussions, and the gaps that decide about contact."""
         t_0, t_1, dt, q_0, u_0 = s.t_0, s.t_1, s.dt, s.q_0, s.u_0
         u_free = s.unknown("u_free", "u", guess="u_0")
-        s.position("q_1", lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u_0) + part.qdot(t_1, q_1, u_0)))  # (43)
+        s.position(
+            "q_1", lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u_0) + part.qdot(t_1, q_1, u_0))
+        )  # (43)
         s.equation(part.M(t_0, q_0) @ (u_free - u_0) - dt * part.h(t_0, q_0, u_0), for_=u_free)  # (44)
         s.update("gap", "N", part.g_N(t_0, q_0) + dt / 2 * part.g_N_dot(t_0, q_0, u_0))  # (47)
 

@@ -1,21 +1,23 @@
 """Jean's theta method, the modified one of contact dynamics.
 
 M. Jean: The non-smooth contact dynamics method (1999); for mass matrices that are not constant C. Studer: Numerics of
-unilateral contacts and friction (2009), which takes M at the beginning of the step. With u_theta = (1 - theta) u_0 + theta u_1:
+unilateral contacts and friction (2009), which takes M at the beginning of the step.
 
-    q_1 = q_0 + dt u_theta                                                                           (1)
+    q_1 = q_0 + dt ((1 - theta) u_0 + theta u_1)                                                     (1)
     M(t_0, q_0) (u_1 - u_0) = dt ((1 - theta) h(t_0, q_0, u_0) + theta h(t_1, q_1, u_1)) + W_M P     (2)
         g_dot(t_1, q_1, u_1) = 0,  gamma(t_1, q_1, u_1) = 0                                          (3)
     and contacts in the configuration t_M = t_0 + (1 - theta) dt, q_M = q_0 + (1 - theta) dt u_0     (4)
         xi_N in N_R-(-P_N) where g_N(t_M, q_M) <= 0, else P_N = 0                                    (5)
         xi_F in N_C(-P_F)                                                                            (6)
 
-xi = gamma(t_M, q_M, u_1) + e gamma(t_M, q_M, u_0). For theta = 1/2, (4) is Moreau's midpoint. For qdot = B u + beta the
-integrals of u over q are taken by the trapezoidal rule, which is (1) and (4) for qdot = u and keeps the norm of quaternions.
+xi = gamma(t_M, q_M, u_1) + e gamma(t_M, q_M, u_0). For theta = 1/2, (4) is Moreau's midpoint. For qdot = B u + beta
+these mean velocities move q by the trapezoidal rule, which is (1) and (4) for qdot = u and keeps the norm of
+quaternions.
 
-Good for: stiff forces (theta >= 1/2 is stable for every step in linear systems; theta > 1/2 damps high frequencies) and
-systems of constant mass, where theta = 1/2 is of order 2 between impacts and conserves quadratic energies. Where the mass
-matrix changes its place at the beginning of the step makes the order 1, and energy drifts. Positions drift in contacts.
+Good for: stiff forces (theta >= 1/2 is stable for every step in linear systems; theta > 1/2 damps high frequencies)
+and systems of constant mass, where theta = 1/2 is of order 2 between impacts and conserves quadratic energies. A mass
+matrix that changes, taken at the beginning of the step, makes the order 1 and energy drift. Positions drift in
+contacts.
 """
 
 from __future__ import annotations
@@ -51,7 +53,8 @@ class Theta(Scheme):
     def __post_init__(self) -> None:
         if not isinstance(self.theta, int | float) or not 0 <= self.theta <= 1:
             raise OptionError(
-                f"theta = {self.theta!r} must be a number from 0 (explicit) to 1 (implicit); 0.5 is the trapezoidal rule"
+                f"theta = {self.theta!r} must be a number from 0 (explicit) to 1 (implicit); "
+                "0.5 is the trapezoidal rule"
             )
 
     def step(self) -> tuple[StageFunction, ...]:
@@ -72,7 +75,9 @@ class Theta(Scheme):
         u_1 = s.unknown("u_1", "u", guess="u_0")
         P = s.percussions("P")
         u = (1 - theta) * u_0 + theta * u_1
-        q_1 = s.position("q_1", lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u) + part.qdot(t_1, q_1, u)))  # (1)
+        q_1 = s.position(
+            "q_1", lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u) + part.qdot(t_1, q_1, u))
+        )  # (1)
         force = (1 - theta) * part.h(t_0, q_0, u_0) + theta * part.h(t_1, q_1, u_1)
         s.equation(part.M(t_0, q_0) @ (u_1 - u_0) - dt * force - part.W(t_M, q_M) @ P, for_=u_1)  # (2)
         s.zero(part.g_dot(t_1, q_1, u_1), by=P.g)  # (3)
