@@ -31,7 +31,7 @@ def pendulum() -> ss.System:
 
 @pytest.fixture(scope="module")
 def swing(pendulum: ss.System) -> ss.Solution:
-    """The first swing of the spring pendulum, which meets the wall at t = 0.59; RATTLE errs by 1e-9 here."""
+    """The first swing of the spring pendulum, which meets the wall at t = 0.565; RATTLE errs by 2e-10 in q, 2e-9 in u."""
     return ss.solve(pendulum, t_end=0.4, dt=2e-5, method="rattle")
 
 
@@ -144,7 +144,7 @@ def test_variational_scheme_conserves_angular_momentum(pendulum):
 
 @pytest.mark.parametrize("method", ["moreau-symmetric", "moreau-variational", "schatzman-paoli", "theta", "moreau"])
 def test_energy_in_the_long_run(method, pendulum):
-    """Spring pendulum, 100 s and 79 impacts: schemes that are symmetric keep the energy, Moreau's drifts most.
+    """Spring pendulum, 100 s and 88 impacts: schemes that are symmetric keep the energy, Moreau's drifts most.
 
     Medians over 5 s, relative to the initial energy. With dt = 1e-3 and t = 1200 they are -1.44 for Moreau, -0.10 for
     theta, and between -0.0027 and 0 for the symmetric ones.
@@ -322,10 +322,9 @@ def test_first_step_knows_contacts_that_are_closed():
     for method in FAMILY:
         ball = ss.benchmarks.bouncing_ball(e=0.5, height=0.0)
         rest = ss.solve(ball, t_end=0.1, dt=1e-2, method=method)
-        # Schemes that look ahead only at the gap have one step of free fall first.
-        np.testing.assert_allclose(rest.q, 0, atol=9.81e-4 if method == "moreau-jean" else 1e-12)
+        np.testing.assert_allclose(rest.q, 0, atol=1e-12)
         thrown = ss.solve(ball, t_end=0.05, dt=1e-3, method=method, u0=[-1.0])
-        assert thrown.u[10, 0] == pytest.approx(0.5, abs=0.11)  # gravity takes 9.81e-3 a step
+        assert thrown.u[10, 0] == pytest.approx(0.5, abs=0.11)  # gravity takes 9.81e-3 a step, ten times
 
 
 def test_schatzman_paoli_restitutes_over_steps_and_does_not_penetrate_without():
