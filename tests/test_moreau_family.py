@@ -31,7 +31,7 @@ def pendulum() -> ss.System:
 
 @pytest.fixture(scope="module")
 def swing(pendulum: ss.System) -> ss.Solution:
-    """The first swing of the spring pendulum, which meets the wall at t = 0.565; RATTLE errs by 2e-10 in q, 2e-9 in u."""
+    """The spring pendulum before it meets the wall at t = 0.565; RATTLE errs by 2e-10 in q, 2e-9 in u."""
     return ss.solve(pendulum, t_end=0.4, dt=2e-5, method="rattle")
 
 

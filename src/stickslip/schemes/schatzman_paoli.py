@@ -18,9 +18,9 @@ The papers take the force direction at the point of (3); at q_1, as here, bilate
 persistent contact is of order 2 as well.
 
 Good for: frictionless impacts, constraints that do not drift, smooth motion of order 2 without loss of energy. For
-e_N = 0 nothing penetrates. For e_N > 0 an impact takes two steps or more, in which the gap may fall to -e_N times that of two
-steps before. Friction has no place in it, and a mean of positions needs qdot = u (that of two quaternions is no
-rotation).
+e_N = 0 nothing penetrates. For e_N > 0 an impact takes two steps or more, in which the gap may fall to -e_N times
+that of two steps before. Friction has no place in it, and a mean of positions needs qdot = u (that of two quaternions
+is no rotation).
 """
 
 from __future__ import annotations
