@@ -29,7 +29,17 @@ from stickslip.model import (
     System,
     ground,
 )
-from stickslip.schemes import METHODS, Moreau, Rattle, Scheme
+from stickslip.schemes import (
+    METHODS,
+    Moreau,
+    MoreauJean,
+    MoreauSymmetric,
+    MoreauVariational,
+    Rattle,
+    SchatzmanPaoli,
+    Scheme,
+    Theta,
+)
 from stickslip.solution import Solution, load
 from stickslip.solve import solve
 
@@ -43,6 +53,9 @@ __all__ = [
     "MethodError",
     "ModelError",
     "Moreau",
+    "MoreauJean",
+    "MoreauSymmetric",
+    "MoreauVariational",
     "OptionError",
     "PlanarBody",
     "PointMass",
@@ -50,11 +63,13 @@ __all__ = [
     "Rattle",
     "ResultFileError",
     "Revolute",
+    "SchatzmanPaoli",
     "Scheme",
     "Solution",
     "SpringDamper",
     "StickslipError",
     "System",
+    "Theta",
     "__version__",
     "benchmarks",
     "ground",

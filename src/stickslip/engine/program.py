@@ -210,8 +210,8 @@ def _write(stage: StageFunction, groups: Sequence[_Group]) -> list[Stage]:
         if all(affine.values()):
             break  # else once more: a position that cannot be eliminated for one block is an unknown for all of them
     for sheet in sheets:
-        for name in sheet.unknowns:
-            if name not in sheet.equations and all(law.by != name for law in sheet.laws):
+        for name, (_, symbol) in sheet.unknowns.items():
+            if symbol.numel() and name not in sheet.equations and all(law.by != name for law in sheet.laws):
                 raise TypeError(f"{stage.__name__}: no equation determines the unknown {name!r}")
     return sheets
 

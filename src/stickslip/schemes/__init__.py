@@ -1,7 +1,22 @@
 """Time: one family of schemes a file, and a registry that states what each of them promises."""
 
 from stickslip.schemes.moreau import Moreau
+from stickslip.schemes.moreau_jean import MoreauJean
+from stickslip.schemes.moreau_type import MoreauSymmetric, MoreauVariational
 from stickslip.schemes.rattle import Rattle
+from stickslip.schemes.schatzman_paoli import SchatzmanPaoli
 from stickslip.schemes.scheme import METHODS, Facts, Scheme
+from stickslip.schemes.theta import Theta
 
-__all__ = ["METHODS", "Facts", "Moreau", "Rattle", "Scheme"]
+__all__ = [
+    "METHODS",
+    "Facts",
+    "Moreau",
+    "MoreauJean",
+    "MoreauSymmetric",
+    "MoreauVariational",
+    "Rattle",
+    "SchatzmanPaoli",
+    "Scheme",
+    "Theta",
+]
