@@ -6,6 +6,11 @@
 (101, 9)
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
 from stickslip import benchmarks, math
 from stickslip._version import __version__
 from stickslip.errors import (
@@ -43,6 +48,14 @@ from stickslip.schemes import (
 from stickslip.solution import Solution, load
 from stickslip.solve import solve
 
+
+def __getattr__(name: str) -> ModuleType:
+    """`ss.papers` draws, so it is imported when it is used: matplotlib takes longer than all the rest."""
+    if name == "papers":
+        return import_module("stickslip.papers")
+    raise AttributeError(f"module 'stickslip' has no attribute {name!r}")
+
+
 __all__ = [
     "METHODS",
     "Contact",
@@ -75,5 +88,6 @@ __all__ = [
     "ground",
     "load",
     "math",
+    "papers",
     "solve",
 ]

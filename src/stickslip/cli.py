@@ -128,6 +128,35 @@ def plot(
     _say(f"wrote {path}")
 
 
+@app.command()
+def reproduce(
+    paper: Annotated[str, typer.Argument(help="rattle, lobatto, half-explicit, generalized-alpha, moreau or all.")],
+    item: Annotated[
+        list[str] | None, typer.Option("--item", metavar="ID", help="One figure or table, as fig8; may be repeated.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Coarser and shorter runs: at most a minute a paper.")] = False,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where results and report.html go.")] = Path("out"),
+    jobs: Annotated[int | None, typer.Option(help="Processes; as many as there are processors if not given.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Compute also what DIR already holds.")] = False,
+) -> None:
+    """Compute the figures and tables of a paper again and write one report, with the paper's numbers beside ours."""
+    from stickslip.papers import InterruptedReproduction
+    from stickslip.papers import reproduce as run_papers
+
+    try:
+        done = run_papers(paper, items=item or (), quick=quick, out=out, jobs=jobs, fresh=fresh)
+    except InterruptedReproduction as interrupted:
+        Console(stderr=True, soft_wrap=True).print(str(interrupted), style="red", highlight=False)
+        raise typer.Exit(INTERRUPTED) from None
+    table = _table("item", "claims that hold", "run time")
+    for result in done.results:
+        hold = sum(verdict.holds for verdict in result.verdicts)
+        table.add_row(f"{result.paper} {result.item}", f"{hold} of {len(result.verdicts)}", f"{result.seconds:.1f} s")
+    Console().print(table)
+    hold = sum(verdict.holds for verdict in done.verdicts)
+    _say(f"\n{hold} of {len(done.verdicts)} claims hold; why the others differ is said in\n{done.report}")
+
+
 def _report(solution: Solution, name: str, out: Path) -> None:
     """Write everything about a run and print what matters."""
     summary = solution.summary()

@@ -1,0 +1,28 @@
+"""The papers reproduced: their figures and tables computed again, beside the papers' own numbers.
+
+>>> from stickslip.papers import PAPERS
+>>> sorted(PAPERS["moreau"].items)
+['fig2', 'fig4', 'fig5', 'fig7']
+"""
+
+from stickslip.papers import moreau, rattle
+from stickslip.papers.paper import Claim, Drawing, Item, Paper, Study, Table, Verdict
+from stickslip.papers.runner import InterruptedReproduction, Reproduction, reproduce
+from stickslip.papers.store import Result
+
+PAPERS: dict[str, Paper] = {module.PAPER.name: module.PAPER for module in (rattle, moreau)}
+
+__all__ = [
+    "PAPERS",
+    "Claim",
+    "Drawing",
+    "InterruptedReproduction",
+    "Item",
+    "Paper",
+    "Reproduction",
+    "Result",
+    "Study",
+    "Table",
+    "Verdict",
+    "reproduce",
+]

@@ -1,0 +1,52 @@
+"""Simulate for an item, and measure what convergence studies need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from stickslip.model.system import System
+from stickslip.schemes import Scheme
+from stickslip.solution import Solution
+from stickslip.solve import solve
+
+
+def simulate(system: System, t_end: float, dt: float, method: str | Scheme = "rattle", **options: Any) -> Solution:
+    """`stickslip.solve` without a bar. A run that Ctrl-C cut short is no result: it interrupts the item as well.
+
+    >>> import stickslip as ss
+    >>> simulate(ss.benchmarks.bouncing_ball(), t_end=0.1, dt=1e-2).complete
+    True
+    """
+    solution = solve(system, t_end, dt, method=method, progress=False, **options)
+    if not solution.complete:
+        raise KeyboardInterrupt
+    return solution
+
+
+def on_coarse_grid(values: np.ndarray, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both without their initial row, at the times of the coarser one; the steps are multiples of the reference's."""
+    ratio = (len(reference) - 1) // (len(values) - 1)
+    return values[1:], reference[ratio : ratio * (len(values) - 1) + 1 : ratio]
+
+
+def error(values: np.ndarray, reference: np.ndarray, dt: float, *, columns: str = "max") -> float:
+    """dt sum_i |f_i - f~_i| over the shared times; of several columns the largest (RATTLE (56)) or the sum (LOBATTO (74)).
+
+    >>> error(np.array([[0.0], [1.0], [2.0]]), np.array([[0.0], [0.5], [1.5], [2.0], [2.0]]), dt=0.5)
+    0.25
+    """
+    f, f_ref = on_coarse_grid(values, reference)
+    each = dt * np.abs(f - f_ref).sum(axis=0)
+    return float(each.max() if columns == "max" else each.sum())
+
+
+def order(dts: Sequence[float], errors: Sequence[float]) -> float:
+    """Observed order: slope of the line through the logarithms, by least squares.
+
+    >>> round(order([0.1, 0.2, 0.4], [1.0, 4.0, 16.0]), 12)
+    2.0
+    """
+    return float(np.polyfit(np.log(dts), np.log(errors), 1)[0])
