@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import platform
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
@@ -84,9 +85,9 @@ def _article(item: Item, result: Result) -> str:
     command = f"stickslip reproduce {item.paper} --item {item.id}{' --quick' if result.quick else ''} --fresh"
     lines = [
         f'<article id="{_anchor(result)}">',
-        f'<header><h3>{escape(item.title)}</h3><span class="count{_mood(result)}">{hold} of {len(verdicts)} hold</span>',
+        f'<header><h3>{_text(item.title)}</h3><span class="count{_mood(result)}">{hold} of {len(verdicts)} hold</span>',
         f'</header><div class="source">{escape(item.source)}</div>',
-        f"<p>{escape(item.text)}</p>",
+        f"<p>{_text(item.text)}</p>",
     ]
     if drawings:
         lines += ['<div class="figures">', *[_figure(drawing) for drawing in drawings], "</div>"]
@@ -102,26 +103,26 @@ def _article(item: Item, result: Result) -> str:
 def _figure(drawing: Drawing) -> str:
     text = escape(drawing.caption)
     svg = drawing.svg.replace("<svg", f'<svg role="img" aria-label="{text}"', 1)
-    return f"<figure>{svg}<figcaption>{text}</figcaption></figure>"
+    return f"<figure>{svg}<figcaption>{_text(drawing.caption)}</figcaption></figure>"
 
 
 def _table(table: Table) -> str:
-    head = "".join(f"<th>{escape(column)}</th>" for column in table.columns)
+    head = "".join(f"<th>{_text(column)}</th>" for column in table.columns)
     rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows)
     return (
         f'<figure><div class="box" tabindex="0"><table class="data"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody>'
-        f"</table></div><figcaption>{escape(table.caption)}</figcaption></figure>"
+        f"</table></div><figcaption>{_text(table.caption)}</figcaption></figure>"
     )
 
 
 def _claim(verdict: Verdict) -> str:
     mood, mark = ("", "holds") if verdict.holds else (' class="no"', "differs")
-    note = f'<p class="note">{escape(verdict.note)}</p>' if verdict.note else ""
-    difference = f"<dt>apart</dt><dd>{escape(verdict.difference)}</dd>" if verdict.difference else ""
+    note = f'<p class="note">{_text(verdict.note)}</p>' if verdict.note else ""
+    difference = f' <span class="from">({escape(verdict.difference)})</span>' if verdict.difference else ""
     return (
         f'<li{mood}><span class="mark">{mark}</span>'
-        f'<div>{escape(verdict.text)} <span class="from">({escape(verdict.source)})</span>{note}</div>'
-        f"<dl><dt>expected</dt><dd>{escape(verdict.expected)}</dd><dt>found</dt><dd>{escape(verdict.found)}</dd>{difference}"
+        f'<div>{_text(verdict.text)} <span class="from">({_text(verdict.source)})</span>{note}</div>'
+        f"<dl><dt>expected</dt><dd>{_text(verdict.expected)}</dd><dt>found</dt><dd>{_text(verdict.found)}{difference}</dd>"
         "</dl></li>"
     )
 
@@ -132,6 +133,15 @@ def _provenance(results: Mapping[str, Sequence[Result]]) -> str:
     date = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
     machine = f"{platform.machine()}, {os.cpu_count()} processors, {platform.system()}, Python {platform.python_version()}"
     return escape(f"Written {date} by stickslip {', '.join(codes)} on {machine}; the runs took {seconds:.0f} s in sum.")
+
+
+def _text(text: str) -> str:
+    """A text as HTML, with indices as such.
+
+    >>> _text("P_N < e_N")
+    'P<sub>N</sub> &lt; e<sub>N</sub>'
+    """
+    return re.sub(r"(?<=[^\W\d_])_([A-Za-z0-9]{1,3})\b", r"<sub>\1</sub>", escape(text))
 
 
 def _anchor(result: Result) -> str:
