@@ -29,6 +29,7 @@ from stickslip.schemes import METHODS, Scheme
 from stickslip.solution import Names, Solution, Stats
 
 RESULTS = {"q_1": "q", "u_1": "u"} | {f"P.{space}": space for space in SPACES}
+NOTHING = np.zeros((0, 4), np.int64)  # a program without instructions
 CHUNK_SECONDS = 0.1  # of compiled steps between two looks at the clock and at Ctrl-C
 COMPILED: WeakKeyDictionary[System, dict[Any, Any]] = WeakKeyDictionary()
 
@@ -153,11 +154,12 @@ class _Run:
         from stickslip.engine.advance import advance
 
         p, chunk = self.program, 16
+        self._begin()
         while self.done < self.steps and self.failed < 0 and not interrupted():
             last, begin = min(self.steps, self.done + chunk), time.perf_counter()
             self.done, self.failed = advance(
                 p.tables,
-                p.begin,
+                NOTHING,
                 p.step,
                 p.carry,
                 self.memory,
@@ -174,6 +176,18 @@ class _Run:
             show(self.done)
             elapsed = time.perf_counter() - begin
             chunk = max(1, min(4 * chunk, int(chunk * CHUNK_SECONDS / max(elapsed, 1e-9))))
+
+    def _begin(self) -> None:
+        """The stages before the first step; what they say about further fields goes to row 0."""
+        from stickslip.engine.advance import advance
+
+        p, rows, first = self.program, np.zeros((2, self.record.size)), (0, 1)
+        state = (self.memory, self.work, self.options, self.clock)
+        _, self.failed = advance(
+            p.tables, p.begin, NOTHING, NOTHING, *state, *first, self.record, rows, self.iterations, self.residuals
+        )
+        further = 1 + sum(p.layout.size[name] for name in RESULTS)
+        self.rows[0, further:] = rows[1, further:]
 
     def columns(self) -> dict[str, np.ndarray]:
         """The rows that are done, split into fields."""
@@ -252,15 +266,19 @@ def _scheme(method: str | Scheme, options: dict[str, Any]) -> Scheme:
 
 def _check_capability(scheme: Scheme, model: Model) -> None:
     needs = {
+        "contacts": any(part.type.n["N"] for part in model.parts),
         "friction": any(part.type.frictions for part in model.parts),
         "general_kinematics": not all(block.canonical for block in model.system.blocks),
     }
-    words = {"friction": "friction", "general_kinematics": "kinematics other than qdot = u"}
+    words = {"contacts": "contacts", "friction": "friction", "general_kinematics": "kinematics other than qdot = u"}
     for need, wanted in needs.items():
         if wanted and not getattr(scheme.facts, need):
             able = [n for n, s in METHODS.items() if all(getattr(s.facts, k) for k, v in needs.items() if v)]
+            default = METHODS[scheme.name]().options
+            changed = ", ".join(f"{k}={v!r}" for k, v in scheme.options.items() if v != default[k])
+            method = f"{scheme.name!r} with {changed}" if changed else f"{scheme.name!r}"
             raise MethodError(
-                f"method {scheme.name!r} cannot treat {words[need]}, which {model.system.name!r} has; these can: "
+                f"method {method} cannot treat {words[need]}, which {model.system.name!r} has; these can: "
                 f"{', '.join(sorted(able))}"
             )
 
