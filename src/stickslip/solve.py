@@ -215,10 +215,13 @@ def _convergence_error(run: _Run, solution: Solution, tol: float) -> Convergence
     residual, count = run.residuals[step, run.failed], run.iterations[step, run.failed]
     solution.provenance["interrupted"] = f"step {step + 1} could not be solved"
     reached = f"{residual:.2e}" if np.isfinite(residual) else "not finite"
+    what = f"the {stage.replace('_', ' ')} did not converge. Residual {reached} (tolerance {tol:g})"
+    tried = f"after {count} iterations, with restarts, other prox parameters and damping"
+    if residual < tol:  # of every stage that is solved in turn, but never of all at once
+        what, tried = "the stages that are solved in turn", f"did not settle after {count} iterations of {stage!r}"
     return ConvergenceError(
-        f"step {step + 1}, from t = {t:g} to {t + run.clock.step:g}: the {stage.replace('_', ' ')} did not converge. "
-        f"Residual {reached} (tolerance {tol:g}) after {count} iterations, with restarts, other prox parameters and "
-        "damping. A smaller dt often helps; the solution up to there is in the attribute `solution` of this error.",
+        f"step {step + 1}, from t = {t:g} to {t + run.clock.step:g}: {what} {tried}. A smaller dt often helps; the "
+        "solution up to there is in the attribute `solution` of this error.",
         time=t,
         step=step,
         stage=stage,

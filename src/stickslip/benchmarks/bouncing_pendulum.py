@@ -23,9 +23,9 @@ def bouncing_pendulum(
 ) -> System:
     """A pendulum in redundant coordinates swings against a wall, bounces, and comes to rest there.
 
-    The pendulum of `pendulum` with the gap x - x_min (77). It joins bilateral constraints, impacts that accumulate and a
-    persistent contact: what impacts do to the accelerations of the constraints. The paper does not print the restitution;
-    e = 0.8 is ours.
+    The pendulum of `pendulum` with the gap x - x_min (77). It joins bilateral constraints, impacts that accumulate and
+    a persistent contact: what impacts do to the accelerations of the constraints. The paper does not print the
+    restitution; e = 0.8 is ours.
 
     >>> import stickslip as ss
     >>> solution = ss.solve(ss.benchmarks.bouncing_pendulum(), t_end=5.0, dt=1e-3, method="generalized-alpha")

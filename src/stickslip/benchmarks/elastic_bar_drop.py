@@ -22,10 +22,10 @@ def elastic_bar_drop(
 ) -> System:
     """An elastic bar flies against a wall, is compressed, and leaves it after two passages of the wave.
 
-    q = displacements along the bar of its n + 1 nodes, node 0 in front; linear elements of length l = L/n and unit area with
-    stiffness E/l and consistent mass rho l/6 (2, 1; 1, 2). Gap d0 + q_0. Exact: contact from d0/v0 for 2 L sqrt(rho/E) = 2/3 s
-    with the force v0 sqrt(E rho) = 300, then it flies back with v0; energy is conserved. The mesh makes the contact node a mass
-    of its own, whose restitution e is a parameter of the mesh and not of the bar.
+    q = displacements along the bar of its n + 1 nodes, node 0 in front; linear elements of length l = L/n and unit area
+    with stiffness E/l and consistent mass rho l/6 (2, 1; 1, 2). Gap d0 + q_0. Exact: contact from d0/v0 for 2 L
+    sqrt(rho/E) = 2/3 s with the force v0 sqrt(E rho) = 300, then it flies back with v0; energy is conserved. The mesh
+    makes the contact node a mass of its own, whose restitution e is a parameter of the mesh and not of the bar.
 
     >>> import stickslip as ss
     >>> bar = ss.benchmarks.elastic_bar_drop(elements=20)

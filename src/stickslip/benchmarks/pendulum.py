@@ -11,13 +11,19 @@ from stickslip.model.system import System
 
 @benchmark(source="Brüls, Acary, Cardona 2018, section 5", dt=2e-3, t_end=5.0)
 def pendulum(
-    *, L: float = 1.0, m: float = 1.0, J: float = 0.1, g: float = 10.0, theta: float = np.pi / 6, theta_dot: float = 10.0
+    *,
+    L: float = 1.0,
+    m: float = 1.0,
+    J: float = 0.1,
+    g: float = 10.0,
+    theta: float = np.pi / 6,
+    theta_dot: float = 10.0,
 ) -> System:
     """A rigid pendulum as a constrained body: three coordinates, two constraints.
 
-    q = (x, y, theta), x and y of the centre of mass, x = L cos(theta), y = L sin(theta) (75, 76), gravity along -y. It is one
-    degree of freedom, (J + m L^2) theta_ddot = -m g L cos(theta), so that everything is known; the constraints show what a
-    scheme does on position, velocity and acceleration level.
+    q = (x, y, theta), x and y of the centre of mass, x = L cos(theta), y = L sin(theta) (75, 76), gravity along -y. It
+    has one degree of freedom, (J + m L^2) theta_ddot = -m g L cos(theta), so that everything is known; the constraints
+    show what a scheme does on position, velocity and acceleration level.
 
     >>> import stickslip as ss
     >>> solution = ss.solve(ss.benchmarks.pendulum(), t_end=1.0, dt=2e-3, method="generalized-alpha")

@@ -158,7 +158,8 @@ def _residual(t: Tables, p: np.ndarray, memory: np.ndarray, w: Work) -> float:
         kind, row, y, z = blocks[b, tb.KIND], blocks[b, tb.ROW], blocks[b, tb.Y], blocks[b, tb.Z]
         r = w.prox[row]
         branch = CLOSED
-        where, status, when, unless = blocks[b, tb.WHERE], blocks[b, tb.STATUS], blocks[b, tb.WHEN], blocks[b, tb.UNLESS]
+        where, status = blocks[b, tb.WHERE], blocks[b, tb.STATUS]
+        when, unless = blocks[b, tb.WHEN], blocks[b, tb.UNLESS]
         if (when >= 0 and not memory[when] > 0.0) or (unless >= 0 and memory[unless] > 0.0):
             w.branch[b] = OFF
             continue

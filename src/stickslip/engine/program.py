@@ -118,8 +118,8 @@ def assemble(
                 continue
             if isinstance(item, Repeat):
                 sweep = code(item.stages)
-                last = [solve[stage] for stage in item.stages if solve[stage] is not None][-1:]
-                out += [*sweep, *[[tb.AGAIN, len(sweep) + 1, k, 0] for k in last]]
+                solved = [k for k in (solve[stage] for stage in item.stages) if k is not None]
+                out += [*sweep, *[[tb.AGAIN, len(sweep) + 1, k, 0] for k in solved[-1:]]]
                 continue
             out += [_copy(layout, source, target) for target, source in guesses[item].items()]
             out += [[tb.SOLVE, k, 0, 0] for k in (solve[item],) if k is not None]

@@ -30,8 +30,8 @@ class Law:
     """Rows y paired with the multipliers z of the unknown `by`.
 
     ZERO: y = 0. NORMAL: 0 <= y, 0 <= z, y z = 0. BALL: -z in the ball of `radius`, y in its normal cone. Rows whose field
-    `where` is positive are switched off (z = 0); the branch that was taken is kept in the field `status`, -1 for closed. A law
-    applies only to elements whose field `when` is positive and whose field `unless` is not.
+    `where` is positive are switched off (z = 0); the branch that was taken is kept in the field `status`, -1 for
+    closed. A law applies only to elements whose field `when` is positive and whose field `unless` is not.
     """
 
     kind: int
@@ -160,10 +160,10 @@ class Stage:
         when: str | None = None,
         unless: str | None = None,
     ) -> None:
-        """y in the normal cone of the ball of `radius` at -P, enforced by the unknowns `by`: stick, or slip with P = -radius y/|y|.
+        """y in the normal cone of the ball of `radius` at -P, enforced by `by`: stick, or slip with P = -radius y/|y|.
 
-        `status`: field over slip components that keeps the branch, -1 stick and 1 slip. With `when` and `unless`, such fields
-        of an earlier law, two laws share the unknowns `by`: one applies to elements that slip, the other to those that stick.
+        `status`: field over slip components that keeps the branch, -1 stick and 1 slip. With `when` and `unless`, such
+        fields of an earlier law, two laws share the unknowns `by`: one for elements that slip, one for those that stick.
         """
         for name in (n for n in (status, when, unless) if n):
             self.statuses[name] = "F"

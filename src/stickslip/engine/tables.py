@@ -25,9 +25,9 @@ EVALUATION_WIDTH = 6
 ADDRESS, COUNT, N_IN, N_OUT, GATHER, RAW = range(6)
 GROUP_WIDTH = 6
 
-# blocks: a law of SIZE rows, from ROW on. WHERE, STATUS, WHEN and UNLESS are places in memory or -1. Y, Z and RADIUS point
-# to values in raw; the triplets of dy, dz and dradius are rows FIRST to Y_LAST, to Z_LAST and to RADIUS_LAST of `parts`. OWN is 1 if
-# z depends on its own unknown alone, so that z = 0 fixes it without a linear system.
+# blocks: a law of SIZE rows, from ROW on. WHERE, STATUS, WHEN and UNLESS are places in memory or -1. Y, Z and RADIUS
+# point to values in raw; the triplets of dy, dz and dradius are rows FIRST to Y_LAST, to Z_LAST and to RADIUS_LAST of
+# `parts`. OWN is 1 if z depends on its own unknown alone, so that z = 0 fixes it without a linear system.
 KIND, SIZE, ROW, WHERE, STATUS, WHEN, UNLESS, Y, Z, RADIUS, FIRST, Y_LAST, Z_LAST, RADIUS_LAST, OWN = range(15)
 BLOCK_WIDTH = 15
 
