@@ -408,7 +408,7 @@ class _Local:
         self._row = np.array(self.jacobian.sparsity().row(), dtype=np.int64)
         self._col = np.array(self.jacobian.sparsity().get_col(), dtype=np.int64)
         symbols = {n: s for n, (_, s) in {**sheet.inputs, **sheet.unknowns}.items()}
-        everything = ca.vertcat(self.outputs, self.jacobian.nz[:])
+        everything = ca.vertcat(self.outputs, ca.vec(self.jacobian.nz[:]))
         self.fields = [n for n, s in symbols.items() if s.numel() and ca.depends_on(everything, s)]
         self._symbols = symbols
 
