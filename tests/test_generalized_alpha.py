@@ -155,7 +155,7 @@ def test_figure_2_consistent_start():
     "constraints, rho_inf, order", [("P", 0.9, 1), ("P", 1, 1), ("V", 0.9, 1), ("V", 1, 2), ("PV", 1, 2)]
 )
 def test_order_of_the_oscillations_at_the_start(constraints, rho_inf, order):
-    """The paper has O(dt) for P and O(dt^2) for V and PV. The latter holds where a_bar_0 = a_0 is exact, for rho_inf = 1.
+    """The paper has O(dt) for P and O(dt^2) for V and PV. The latter holds where a_bar_0 = a_0 is exact: rho_inf = 1.
 
     Else a_bar belongs to the time t + (alpha_m - alpha_f) dt, and a_bar_0 = a_0 is an error of O(dt) that V sees too.
     """
