@@ -151,7 +151,10 @@ class _Run:
         """All steps, in chunks of about CHUNK_SECONDS."""
         from stickslip.engine.advance import advance
 
-        p, chunk = self.program, 0  # the first call makes no step: it loads the compiled loop, which is no time of a step
+        p, chunk = (
+            self.program,
+            0,
+        )  # the first call makes no step: it loads the compiled loop, which is no time of a step
         while self.done < self.steps and self.failed < 0 and not interrupted():
             last, begin = min(self.steps, self.done + chunk), time.perf_counter()
             self.done, self.failed = advance(
