@@ -29,7 +29,16 @@ from stickslip.model import (
     System,
     ground,
 )
-from stickslip.schemes import METHODS, Moreau, Rattle, Scheme
+from stickslip.schemes import (
+    METHODS,
+    ExplicitVelocity,
+    HalfExplicit,
+    HalfExplicitAcceleration,
+    HalfExplicitAdaptive,
+    Moreau,
+    Rattle,
+    Scheme,
+)
 from stickslip.solution import Solution, load
 from stickslip.solve import solve
 
@@ -37,7 +46,11 @@ __all__ = [
     "METHODS",
     "Contact",
     "ConvergenceError",
+    "ExplicitVelocity",
     "Gravity",
+    "HalfExplicit",
+    "HalfExplicitAcceleration",
+    "HalfExplicitAdaptive",
     "InitialStateError",
     "Line",
     "MethodError",
