@@ -58,9 +58,9 @@ def solve(
     velocities. max_iterations: of one attempt of Newton's method. prox: parameter of the proximal point functions, instead
     of the automatic one; it decides about convergence, not about the result. progress: a bar on the terminal.
 
-    The number of steps is (t_end - t_start)/dt, rounded up: the last time is the first that reaches t_end. A scheme that
-    decides the length of its steps may take more; `solution.t` holds the times. Ctrl-C returns what is done. A step that
-    cannot be solved raises `ConvergenceError`, which carries the solution up to there.
+    The number of steps is (t_end - t_start)/dt, rounded up: the last time is the first that reaches t_end. A scheme
+    that decides the length of its steps may take more; `solution.t` holds the times. Ctrl-C returns what is done. A step
+    that cannot be solved raises `ConvergenceError`, which carries the solution up to there.
 
     >>> import stickslip as ss
     >>> solution = ss.solve(ss.benchmarks.bouncing_ball(), t_end=0.5, dt=1e-2, method="moreau", parameters={"e": 0.5})
@@ -155,7 +155,9 @@ class _Run:
     @property
     def complete(self) -> bool:
         """Whether the end time is reached."""
-        return self.done == self.steps if self.clock.end == math.inf else bool(self.rows[self.done, 0] >= self.clock.end)
+        if self.clock.end == math.inf:
+            return self.done == self.steps
+        return bool(self.rows[self.done, 0] >= self.clock.end)
 
     def _make_room(self) -> None:
         """Twice the rows, where a scheme decides the length of its steps and took more of them than expected."""
@@ -217,12 +219,13 @@ def _solution(run: _Run, observing: Program, names: Names, values: np.ndarray, s
 
 
 def _convergence_error(run: _Run, solution: Solution, tol: float) -> ConvergenceError:
-    stage, step, t = run.program.solved[run.failed], run.done, float(solution.t[-1])
+    stage, step = run.program.solved[run.failed], run.done
+    t, t_1 = float(solution.t[-1]), run.memory[run.clock.t_1]
     residual, count = run.residuals[step, run.failed], run.iterations[step, run.failed]
     solution.provenance["interrupted"] = f"step {step + 1} could not be solved"
     reached = f"{residual:.2e}" if np.isfinite(residual) else "not finite"
     return ConvergenceError(
-        f"step {step + 1}, from t = {t:g} to {run.memory[run.clock.t_1]:g}: the {stage.replace('_', ' ')} did not converge. "
+        f"step {step + 1}, from t = {t:g} to {t_1:g}: the {stage.replace('_', ' ')} did not converge. "
         f"Residual {reached} (tolerance {tol:g}) after {count} iterations, with restarts, other prox parameters and "
         "damping. A smaller dt often helps; the solution up to there is in the attribute `solution` of this error.",
         time=t,

@@ -15,9 +15,9 @@ def ball_in_box(
 ) -> System:
     """A ball bounces between four walls, under gravity that is askew, and comes to rest in the lower left corner.
 
-    q = (x, y), M = m I, h = -m gamma (cos 30, sin 30 degrees), gaps y - R, a - x - R, b - y - R, x - R (134 to 137). All
-    of it is linear, so every scheme of order 2 is exact in flight and at rest, and a drift in the gaps is the drift of the
-    scheme. At rest x = y = R, and the walls carry m gamma cos 30 and m gamma sin 30.
+    q = (x, y), M = m I, h = -m gamma (cos 30, sin 30 degrees), gaps y - R, a - x - R, b - y - R, x - R (134 to 137).
+    All of it is linear, so every scheme of order 2 is exact in flight and at rest, and a drift in the gaps is the drift
+    of the scheme. At rest x = y = R, and the walls carry m gamma cos 30 and m gamma sin 30.
 
     >>> import stickslip as ss
     >>> solution = ss.solve(ss.benchmarks.ball_in_box(), t_end=5.0, dt=5e-3, method="half-explicit")

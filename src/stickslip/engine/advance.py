@@ -341,8 +341,8 @@ def _run(
 class Clock(NamedTuple):
     """Where time lies in memory, and when the run began: t = start + n dt, free of summed rounding errors.
 
-    Where the scheme decides the length of its steps, `step` is the one that it is offered, and the run is over at `end`;
-    else `end` is infinite.
+    Where the scheme decides the length of its steps, `step` is the one that it is offered, and the run is over at
+    `end`; else `end` is infinite.
     """
 
     t_0: int

@@ -2,22 +2,22 @@
 
 T. Schindler, S. Rezaei, J. Kursawe, V. Acary: Half-explicit timestepping schemes on velocity level based on
 time-discontinuous Galerkin methods (2014), sections 3 and 4: the way to `schemes.half_explicit`, with which they share
-positions, impacts and the decision between forces and impulses. Forces lambda_0 belong to the state (t_0, q_0, u_0), and
-lambda_1 to the predicted one (t_1, q_1, u_P). Both follow from the same rule for a state (t, q, u) and the velocity u_Y one
-Euler step later, in which contacts are complementary to lambda:
+positions, impacts and the decision between forces and impulses. Forces lambda_0 belong to the state (t_0, q_0, u_0),
+and lambda_1 to the predicted one (t_1, q_1, u_P). Both follow from the same rule for a state (t, q, u) and the velocity
+u_Y one Euler step later, in which contacts are complementary to lambda:
 
     M(t, q) (u_Y - u) = dt (h(t, q, u) + W(t, q) lambda)                                             (54)
     acceleration level: g_N_ddot(t, q, u, (u_Y - u)/dt) where g_N <= 0 and g_N_dot <= 0              (56, 57, 64)
     velocity level: g_N_dot(t, q, u_Z) where g_N <= 0, friction with gamma_F(t, q, u_Z),             (102, 103)
         M(t, q) (u_Z - u) = dt (h~ + W(t, q) lambda) with h~ = 0 or h~ = h                           (98, 99, 100)
 
-and g_ddot = 0 or g_dot = 0 likewise for bilateral constraints. Called u_P for the first state and u_Y for the second, these
-velocities give u_1 = (u_0 + u_Y)/2 for a step without impact, the trapezoidal rule (76, 109).
+and g_ddot = 0 or g_dot = 0 likewise for bilateral constraints. Called u_P for the first state and u_Y for the second,
+these velocities give u_1 = (u_0 + u_Y)/2 for a step without impact, the trapezoidal rule (76, 109).
 
-Good for: seeing what drift is; for work, use `half-explicit`. On acceleration level bilateral constraints are met with order
-2; a contact whose velocity gets positive, by a rounding error even, is left without force for a part of a step, then keeps a
-small velocity into the wall and sinks, with order 1 (section 3.6). On velocity level forces lag by a step, which is of order
-1 for all constraints (section 4.6).
+Good for: seeing what drift is; for work, use `half-explicit`. On acceleration level bilateral constraints are met with
+order 2; a contact whose velocity gets positive, by a rounding error even, is left without force for a part of a step,
+then keeps a small velocity into the wall and sinks, with order 1 (section 3.6). On velocity level forces lag by a step,
+which is of order 1 for all constraints (section 4.6).
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from stickslip.schemes.half_explicit import CARRY, SPLIT, free_velocity, impact,
 from stickslip.schemes.scheme import Facts, Scheme
 
 State = tuple[ca.SX, ca.SX, ca.SX]
+Names = tuple[str, str]  # of the velocity that is sought, and of the one at which its iterations start
 
 
 def start(s: Stage) -> State:
@@ -97,9 +98,9 @@ class HalfExplicitAcceleration(Scheme):
         """lambda_1 and u_Y (57)."""
         self._forces(part, s, end(s), ("u_Y", "u_P"), "P_1", where="open_1")
 
-    def _forces(self, part: PartType, s: Stage, state: State, names: tuple[str, str], percussions: str, where: str) -> None:
+    def _forces(self, part: PartType, s: Stage, state: State, names: Names, P_name: str, where: str) -> None:
         t, q, u = state
-        u_Y, P = s.unknown(names[0], "u", guess=names[1]), s.percussions(percussions, cold=True)
+        u_Y, P = s.unknown(names[0], "u", guess=names[1]), s.percussions(P_name, cold=True)
         a, dt = (u_Y - u) / s.dt, s.dt
         s.equation(part.M(t, q) @ (u_Y - u) - dt * part.h(t, q, u) - part.W(t, q) @ P, for_=u_Y)  # (54)
         s.zero(dt * part.g_ddot(t, q, u, a), by=P.g)  # times dt: all rows of a stage are velocities
@@ -115,7 +116,8 @@ class ExplicitVelocity(Scheme):
     h_tilde: the force under which velocities are projected (100); "zero": option 2, as in Fig. 8; "h": option 1.
 
     >>> import stickslip as ss
-    >>> solution = ss.solve(ss.benchmarks.slider_crank_minimal(), t_end=0.01, dt=1e-4, method="explicit-velocity", h_tilde="h")
+    >>> system = ss.benchmarks.slider_crank_minimal()
+    >>> solution = ss.solve(system, t_end=0.01, dt=1e-4, method="explicit-velocity", h_tilde="h")
     """
 
     h_tilde: str = "zero"
@@ -126,7 +128,7 @@ class ExplicitVelocity(Scheme):
         source="Schindler, Rezaei, Kursawe, Acary 2014, section 4 and Fig. 7",
         order=1,
         levels=(),
-        contact_level="none",
+        contact_level="no",
     )
     carry = CARRY
     extra = SPLIT
@@ -150,9 +152,9 @@ class ExplicitVelocity(Scheme):
         """lambda_1 and u_Y (91, 93)."""
         self._forces(part, s, end(s), ("u_Y", "u_P"), "P_1", where="gap_1")
 
-    def _forces(self, part: PartType, s: Stage, state: State, names: tuple[str, str], percussions: str, where: str) -> None:
+    def _forces(self, part: PartType, s: Stage, state: State, names: Names, P_name: str, where: str) -> None:
         (t, q, u), dt = state, s.dt
-        u_Y, P = s.unknown(names[0], "u", guess=names[1]), s.percussions(percussions, cold=True)
+        u_Y, P = s.unknown(names[0], "u", guess=names[1]), s.percussions(P_name, cold=True)
         s.equation(part.M(t, q) @ (u_Y - u) - dt * part.h(t, q, u) - part.W(t, q) @ P, for_=u_Y)  # (54)
         u_Z = u_Y
         if self.h_tilde == "zero":

@@ -1,7 +1,7 @@
 """Half-explicit time-stepping schemes on velocity level.
 
 T. Schindler, S. Rezaei, J. Kursawe, V. Acary: Half-explicit timestepping schemes on velocity level based on
-time-discontinuous Galerkin methods (2014), sections 5 and 7.2. Numbers at the lines are its equations. The trapezoidal rule
+time-discontinuous Galerkin methods (2014), section 5. Numbers at the lines are its equations. The trapezoidal rule
 carries the non-impulsive forces lambda; an impact is a jump at the end of the step, with the impulse Lambda:
 
     M_0 (u_P - u_0) = dt (h_0 + W_0 lambda_0)                                                        (54)
@@ -120,9 +120,12 @@ def predict(part: PartType, s: Stage, where: str) -> None:
 def output(part: PartType, s: Stage) -> None:
     """u_1 and lambda_1 of a step without impact (109, 117, 118)."""
     t_1, dt, q_1, u_P = s.t_1, s.dt, s.known("q_1", "q"), s.known("u_P", "u")
+    u_M = (s.u_0 + u_P) / 2
     u_1 = s.unknown("u_1", "u", guess="u_P")
     P = s.percussions("P_1", cold=True)  # dt/2 lambda_1
-    s.equation(part.M(t_1, q_1) @ (u_1 - (s.u_0 + u_P) / 2) - dt / 2 * part.h(t_1, q_1, u_P) - part.W(t_1, q_1) @ P, for_=u_1)
+    s.equation(
+        part.M(t_1, q_1) @ (u_1 - u_M) - dt / 2 * part.h(t_1, q_1, u_P) - part.W(t_1, q_1) @ P, for_=u_1
+    )  # (109)
     s.zero(part.g_dot(t_1, q_1, u_1), by=P.g)
     s.zero(part.gamma(t_1, q_1, u_1), by=P.gamma)
     s.normal(part.g_N_dot(t_1, q_1, u_1), P.N, by=P.N, where="gap_1")  # (117)
@@ -137,8 +140,8 @@ def output(part: PartType, s: Stage) -> None:
 class HalfExplicit(Scheme):
     """The half-explicit scheme on velocity level, Fig. 9: trapezoidal rule for forces, jumps for impacts.
 
-    variant: which position decides whether a contact closes in a step; "galerkin": q_1 (51), as in Fig. 9; "brasey": also
-    q_E, as in section 5.2 (120). Without a closing contact the two are the same scheme.
+    variant: which position decides whether a contact closes in a step; "galerkin": q_1 (51), as in Fig. 9; "brasey":
+    also q_E, as in section 5.2 (120). Without a closing contact the two are the same scheme.
 
     >>> import stickslip as ss
     >>> solution = ss.solve(ss.benchmarks.ball_in_box(), t_end=1.0, dt=5e-3, method="half-explicit")

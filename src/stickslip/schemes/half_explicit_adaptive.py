@@ -8,8 +8,8 @@ time-discontinuous Galerkin methods (2014), section 7.2 and Fig. 24: the variant
     lambda_0 acts at contacts that are closed at q_E, not at q_0                                          (140, 141)
     an impulsive step is repeated with dt/10: errors are of order 2 between impacts and of order 1 at them
 
-Fig. 24 decides from q_E alone. A contact that is open at q_E and closed at q_1 (always so for a ball that is dropped from a
-height below dt^2 g/2) would then be stopped by a force and lose its restitution; here q_1 decides as well.
+Fig. 24 decides from q_E alone. A contact that is open at q_E and closed at q_1 (always so for a ball that is dropped
+from a height below dt^2 g/2) would then be stopped by a force and lose its restitution; here q_1 decides as well.
 
 Good for: systems with few impacts, at steps that suit the motion between them. The times are not equidistant.
 """
@@ -51,7 +51,7 @@ def free_prediction(part: PartType, s: Stage) -> None:
 
 @dataclass(frozen=True)
 class HalfExplicitAdaptive(Scheme):
-    """The half-explicit scheme of Fig. 24: steps of dt, and of dt/10 where a contact closes; `solution.t` has the times.
+    """The half-explicit scheme of Fig. 24: steps of dt, and of dt/10 where a contact closes; see `solution.t`.
 
     >>> import stickslip as ss
     >>> solution = ss.solve(ss.benchmarks.ball_in_box(), t_end=1.0, dt=5e-3, method="half-explicit-adaptive")
