@@ -31,6 +31,10 @@ from stickslip.model import (
 )
 from stickslip.schemes import (
     METHODS,
+    ExplicitVelocity,
+    HalfExplicit,
+    HalfExplicitAcceleration,
+    HalfExplicitAdaptive,
     Moreau,
     MoreauJean,
     MoreauSymmetric,
@@ -47,7 +51,11 @@ __all__ = [
     "METHODS",
     "Contact",
     "ConvergenceError",
+    "ExplicitVelocity",
     "Gravity",
+    "HalfExplicit",
+    "HalfExplicitAcceleration",
+    "HalfExplicitAdaptive",
     "InitialStateError",
     "Line",
     "MethodError",

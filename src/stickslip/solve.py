@@ -29,6 +29,7 @@ from stickslip.schemes import METHODS, Scheme
 from stickslip.solution import Names, Solution, Stats
 
 RESULTS = {"q_1": "q", "u_1": "u"} | {f"P.{space}": space for space in SPACES}
+ROUNDING = 1e-9  # of a step, that the last time may miss t_end by
 CHUNK_SECONDS = 0.1  # of compiled steps between two looks at the clock and at Ctrl-C
 COMPILED: WeakKeyDictionary[System, dict[Any, Any]] = WeakKeyDictionary()
 
@@ -57,8 +58,9 @@ def solve(
     velocities. max_iterations: of one attempt of Newton's method. prox: parameter of the proximal point functions, instead
     of the automatic one; it decides about convergence, not about the result. progress: a bar on the terminal.
 
-    The number of steps is (t_end - t_start)/dt, rounded up: the last time is the first that reaches t_end. Ctrl-C returns
-    what is done. A step that cannot be solved raises `ConvergenceError`, which carries the solution up to there.
+    The number of steps is (t_end - t_start)/dt, rounded up: the last time is the first that reaches t_end. A scheme
+    that decides the length of its steps may take more; `solution.t` holds the times. Ctrl-C returns what is done. A step
+    that cannot be solved raises `ConvergenceError`, which carries the solution up to there.
 
     >>> import stickslip as ss
     >>> solution = ss.solve(ss.benchmarks.bouncing_ball(), t_end=0.5, dt=1e-2, method="moreau", parameters={"e": 0.5})
@@ -88,8 +90,8 @@ def solve(
     check_initial_state(first, {"g": names.g, "gamma": names.gamma, "contacts": names.contacts}, system.name)
 
     program = _compiled(system, scheme, lambda: _program(model, scheme))
-    steps = max(0, math.ceil((t_end - t_start) / dt - 1e-9))
-    run = _Run(program, scheme, values, q, u, t_start, dt, steps, tol, max_iterations, prox)
+    steps = max(0, math.ceil((t_end - t_start) / dt - ROUNDING))
+    run = _Run(program, scheme, values, q, u, t_start, t_end, dt, steps, tol, max_iterations, prox)
     with _interruptible() as interrupted, _progress_bar(bar, steps, f"{system.name}, {scheme.name}") as show:
         run.advance(interrupted, show)
     solution = _solution(run, observing, names, values)
@@ -103,14 +105,14 @@ def solve(
             "t_start": t_start,
             "t_end": t_end,
             "parameters": {n: v for n, v in system.parameter_values(parameters).items() if n in (parameters or {})},
-            "complete": run.done == steps,
+            "complete": run.complete,
             **_versions(),
         }
     )
     if run.failed >= 0:
         raise _convergence_error(run, solution, tol)
-    if run.done < steps:
-        solution.provenance["interrupted"] = f"Ctrl-C after {run.done} of {steps} steps, t = {solution.t[-1]:g}"
+    if not run.complete:
+        solution.provenance["interrupted"] = f"Ctrl-C after {run.done} steps, t = {solution.t[-1]:g} of {t_end:g}"
     return solution
 
 
@@ -125,6 +127,7 @@ class _Run:
         q: np.ndarray,
         u: np.ndarray,
         t_start: float,
+        t_end: float,
         dt: float,
         steps: int,
         tol: float,
@@ -145,17 +148,34 @@ class _Run:
         self.iterations = np.zeros((max(steps, 1), len(program.solved)), np.int64)
         self.residuals = np.zeros((max(steps, 1), len(program.solved)))
         self.work, self.options = workspace(program), Options(tol, max_iterations, prox or 0.0)
-        self.clock = Clock(layout.start["t_0"], layout.start["t_1"], layout.start["dt"], float(t_start), float(dt))
+        end = t_end - ROUNDING * dt if program.decides_step else math.inf
+        self.clock = Clock(layout.start["t_0"], layout.start["t_1"], layout.start["dt"], float(t_start), float(dt), end)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the end time is reached."""
+        if self.clock.end == math.inf:
+            return self.done == self.steps
+        return bool(self.rows[self.done, 0] >= self.clock.end)
+
+    def _make_room(self) -> None:
+        """Twice the rows, where a scheme decides the length of its steps and took more of them than expected."""
+        self.steps = 2 * max(self.steps, 1)
+        for name, rows in (("rows", self.steps + 1), ("iterations", self.steps), ("residuals", self.steps)):
+            old = getattr(self, name)
+            new = np.zeros((rows, old.shape[1]), old.dtype)
+            new[: len(old)] = old
+            setattr(self, name, new)
 
     def advance(self, interrupted: Callable[[], bool], show: Callable[[int], None]) -> None:
         """All steps, in chunks of about CHUNK_SECONDS."""
         from stickslip.engine.advance import advance
 
-        p, chunk = (
-            self.program,
-            0,
-        )  # the first call makes no step: it loads the compiled loop, which is no time of a step
-        while self.done < self.steps and self.failed < 0 and not interrupted():
+        chunk = 0  # the first call makes no step: it loads the compiled loop, which is no time of a step
+        p = self.program
+        while not self.complete and self.failed < 0 and not interrupted():
+            if self.done == self.steps:
+                self._make_room()
             last, begin = min(self.steps, self.done + chunk), time.perf_counter()
             self.done, self.failed = advance(
                 p.tables,
@@ -173,10 +193,13 @@ class _Run:
                 self.iterations,
                 self.residuals,
             )
-            elapsed = (time.perf_counter() - begin) if chunk else 0.0
+            elapsed = time.perf_counter() - begin
+            show(round((self.rows[self.done, 0] - self.clock.start) / self.clock.step))
+            if chunk == 0:
+                chunk = 16
+                continue
             self.seconds += elapsed
-            show(self.done)
-            chunk = max(1, min(4 * chunk, int(chunk * CHUNK_SECONDS / max(elapsed, 1e-9)))) if chunk else 16
+            chunk = max(1, min(4 * chunk, int(chunk * CHUNK_SECONDS / max(elapsed, 1e-9))))
 
     def columns(self) -> dict[str, np.ndarray]:
         """The rows that are done, split into fields."""
@@ -199,12 +222,13 @@ def _solution(run: _Run, observing: Program, names: Names, values: np.ndarray) -
 
 
 def _convergence_error(run: _Run, solution: Solution, tol: float) -> ConvergenceError:
-    stage, step, t = run.program.solved[run.failed], run.done, float(solution.t[-1])
+    stage, step = run.program.solved[run.failed], run.done
+    t, t_1 = float(solution.t[-1]), run.memory[run.clock.t_1]
     residual, count = run.residuals[step, run.failed], run.iterations[step, run.failed]
     solution.provenance["interrupted"] = f"step {step + 1} could not be solved"
     reached = f"{residual:.2e}" if np.isfinite(residual) else "not finite"
     return ConvergenceError(
-        f"step {step + 1}, from t = {t:g} to {t + run.clock.step:g}: the {stage.replace('_', ' ')} did not converge. "
+        f"step {step + 1}, from t = {t:g} to {t_1:g}: the {stage.replace('_', ' ')} did not converge. "
         f"Residual {reached} (tolerance {tol:g}) after {count} iterations, with restarts, other prox parameters and "
         "damping. A smaller dt often helps; the solution up to there is in the attribute `solution` of this error.",
         time=t,

@@ -1,5 +1,8 @@
 """Time: one family of schemes a file, and a registry that states what each of them promises."""
 
+from stickslip.schemes.explicit_forces import ExplicitVelocity, HalfExplicitAcceleration
+from stickslip.schemes.half_explicit import HalfExplicit
+from stickslip.schemes.half_explicit_adaptive import HalfExplicitAdaptive
 from stickslip.schemes.moreau import Moreau
 from stickslip.schemes.moreau_jean import MoreauJean
 from stickslip.schemes.moreau_type import MoreauSymmetric, MoreauVariational
@@ -10,7 +13,11 @@ from stickslip.schemes.theta import Theta
 
 __all__ = [
     "METHODS",
+    "ExplicitVelocity",
     "Facts",
+    "HalfExplicit",
+    "HalfExplicitAcceleration",
+    "HalfExplicitAdaptive",
     "Moreau",
     "MoreauJean",
     "MoreauSymmetric",
