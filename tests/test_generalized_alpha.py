@@ -440,7 +440,7 @@ def test_repeat_stops_at_the_fixed_point():
 
     program = assemble(derive(ss.benchmarks.bouncing_ball()), step=(Repeat((first, second)),), carry={}, results={})
     memory, layout = np.zeros(program.layout.total), program.layout
-    clock = Clock(layout.start["t_0"], layout.start["t_1"], layout.start["dt"], 0.0, 1.0)
+    clock = Clock(layout.start["t_0"], layout.start["t_1"], layout.start["dt"], 0.0, 1.0, np.inf)
     iterations, residuals = np.zeros((1, 2), np.int64), np.zeros((1, 2))
     options = Options(1e-10, 30, 0.0)
     rows, record = np.zeros((2, 1)), layout.places("y")
