@@ -90,9 +90,23 @@ def test_smooth_formulations_reject_contacts_and_name_methods_that_can(constrain
 def test_facts_follow_the_parameters():
     assert ss.GeneralizedAlpha.facts == ss.GeneralizedAlpha().facts
     assert ss.GeneralizedAlpha(activation=3).facts == ss.GeneralizedAlpha().facts
-    assert ss.GeneralizedAlpha(activation=2).facts.order == 1
+    assert ss.GeneralizedAlpha(activation=2).facts.order == 2
+    assert ss.GeneralizedAlpha(activation=2).facts.contact_order == 1
+    assert ss.GeneralizedAlpha(activation=1).facts.order == 1
     assert ss.GeneralizedAlpha(activation=1).facts.levels == ("position", "velocity")
     assert not ss.GeneralizedAlpha(constraints="P").facts.contacts
+
+
+@pytest.mark.parametrize(
+    "options",
+    [*({"constraints": c} for c in FORMULATIONS), {"activation": 1}, {"solver": "subproblems"}, {"consistent": False}],
+)
+def test_declared_numbers_of_unknowns(options):
+    scheme = ss.GeneralizedAlpha(**options)
+    n = {"n_u": 3, "n_g": 2, "n_gamma": 0, "n_N": 0, "n_F": 0, "n_P": 2}
+    declared = {stage: eval(text, {}, n) for stage, text in scheme.facts.unknowns.items()}
+    program = assemble(derive(PENDULUM), begin=scheme.begin(), step=scheme.step(), carry={}, results={})
+    assert program.unknowns == declared
 
 
 # -- smooth motion: pendulum in redundant coordinates ------------------------------------------------------------------

@@ -45,8 +45,6 @@ from stickslip.schemes.alpha_motion import (
 )
 from stickslip.schemes.scheme import Facts, Scheme
 
-SUMMARY = "smooth motion of order 2 plus impulses, with as much numerical damping as rho_inf asks for"
-SOURCE = "Brüls, Acary, Cardona 2018, (65); Capobianco et al. 2021 for friction"
 LEVELS = {  # of bilateral constraints, for each formulation
     "PVA": ("position", "velocity", "acceleration"),
     "PVV": ("position", "velocity"),
@@ -88,7 +86,6 @@ class GeneralizedAlpha(Scheme):
     baumgarte: float = 20.0
 
     name = "generalized-alpha"
-    facts = Facts(SUMMARY, SOURCE, order=2, levels=LEVELS["PVA"], contact_level="position")
     carry: ClassVar[Mapping[str, str]] = {"q_0": "q_1", "u_0": "u_1", "a_0": "a", "a_bar_0": "a_bar"} | {
         f"{name}_0.{space}": f"{name}.{space}" for name in ("la", "la_bar") for space in SPACES
     }
@@ -111,10 +108,29 @@ class GeneralizedAlpha(Scheme):
             raise OptionError(f"solver='subproblems' exists for 'PVA' and 'PVV'; {self.constraints!r} is one problem")
         if not 0 <= self.baumgarte < float("inf"):
             raise OptionError(f"baumgarte = {self.baumgarte} must be a finite rate >= 0, in 1/s")
-        levels = LEVELS["PVV" if self.activation == 1 else self.constraints]
-        order = 2 if self.sees_contacts or not self.nonsmooth else 1  # 1: persistent contact by impulses alone
-        able = {"contacts": self.nonsmooth, "friction": self.nonsmooth}
-        object.__setattr__(self, "facts", Facts(SUMMARY, SOURCE, order, levels, "position", **able))
+        facts = Facts(
+            summary="smooth motion of order 2 plus impulses, with as much numerical damping as rho_inf asks for",
+            source="Brüls, Acary, Cardona 2018, (65); Capobianco et al. 2021 for friction",
+            order=1 if self.activation == 1 else 2,
+            contact_order=2 if self.sees_contacts else 1,  # 1: by impulses alone
+            levels=LEVELS["PVV" if self.activation == 1 else self.constraints],
+            contact_level="position",
+            unknowns=self._unknowns(),
+            contacts=self.nonsmooth,
+            friction=self.nonsmooth,
+        )
+        object.__setattr__(self, "facts", facts)
+
+    def _unknowns(self) -> dict[str, str]:
+        count = {"R": "", "K": "", "P": ""}
+        for name, spaces in self.spaces.items():
+            count[name] = " + n_P" if spaces == SPACES else "".join(f" + n_{space}" for space in spaces)
+        begin = {"initial_accelerations": f"n_u{count['R']}"} if self.consistent else {}
+        if self.solver == "newton":
+            vectors = 1 + bool(count["K"]) + bool(count["P"])
+            return begin | {"step_stage": f"{vectors}*n_u{count['R']}{count['K']}{count['P']}"}
+        stages = {"smooth_motion": "R", "position_correction": "K", "velocity_jump": "P"}
+        return begin | {stage: f"n_u{count[name]}" for stage, name in stages.items()}
 
     @property
     def nonsmooth(self) -> bool:
@@ -232,3 +248,6 @@ class GeneralizedAlpha(Scheme):
             radius = part.radius(*state[:2], R.N, dt)
             s.friction(part.gamma_F(*state), R.F, radius=radius, by=R.F, when="slips")
             s.friction(dt * part.gamma_F_dot(*state, a), R.F, radius=radius, by=R.F, unless="slips")
+
+
+GeneralizedAlpha.facts = GeneralizedAlpha().facts

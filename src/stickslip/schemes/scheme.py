@@ -26,7 +26,7 @@ class Facts:
 
     order: of q and u in smooth motion with bilateral constraints. contact_order: in persistent contact, with friction if the
     scheme has it; the same if not given.
-    unknowns: how many each stage has, in terms of n_q, n_u and n_P = n_g + n_gamma + n_N + n_F.
+    unknowns: how many each stage has, in terms of n_q, n_u, n_g, n_gamma, n_N, n_F and n_P, the sum of the last four.
     levels: of "position", "velocity", "acceleration", where bilateral constraints are met to the tolerance.
     contact_level: where closed contacts are met. symmetric, variational: of the scheme for smooth motion.
     """
