@@ -29,7 +29,7 @@ from stickslip.model import (
     System,
     ground,
 )
-from stickslip.schemes import METHODS, Moreau, Rattle, Scheme
+from stickslip.schemes import METHODS, Lobatto, Moreau, Rattle, Scheme
 from stickslip.solution import Solution, load
 from stickslip.solve import solve
 
@@ -40,6 +40,7 @@ __all__ = [
     "Gravity",
     "InitialStateError",
     "Line",
+    "Lobatto",
     "MethodError",
     "ModelError",
     "Moreau",

@@ -14,7 +14,7 @@ and are seen by a part through its local slice. Every field keeps its value from
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import casadi as ca
@@ -112,17 +112,28 @@ class Stage:
         It is solved symbolically where it is affine in q (all built-in bodies), so that q is no unknown of the stage; else q
         becomes one. The field `name` holds the result after the stage.
         """
-        q = ca.SX.sym(name, self.part.n_q)
-        r = residual(q)
-        slope = ca.jacobian(r, q)
+        return self.positions([name], lambda q: [residual(q)], guess)[0]
+
+    def positions(
+        self, names: Sequence[str], residuals: Callable[..., Sequence[ca.SX]], guess: str = "q_0"
+    ) -> list[ca.SX]:
+        """Like `position`, for several coordinate vectors that solve residuals(q_a, q_b, ...) = 0 together."""
+        n, count = self.part.n_q, len(names)
+        q = ca.SX.sym(" ".join(names), count * n)
+        r = ca.vertcat(*residuals(*ca.vertsplit(q, n)))  if n else ca.SX(0, 1)
+        slope, key = ca.jacobian(r, q), " ".join(names)
         if self.is_node:
-            self.affine[name] = self.affine.get(name, True) and not ca.depends_on(slope, q)
-        if self.affine[name]:
-            solved = _solve_blocks(slope, -ca.substitute(r, q, ca.SX.zeros(self.part.n_q)))
-            self.update(name, "q", solved)
-            return solved
-        x = self.unknown(name, "q", guess)
-        self.equation(ca.substitute(r, q, x) if self.is_node else ca.SX.zeros(self.part.n_q), for_=x)
+            self.affine[key] = self.affine.get(key, True) and not ca.depends_on(slope, q)
+        if self.affine[key]:
+            solved = _solve_blocks(slope, -ca.substitute(r, q, ca.SX.zeros(count * n)))
+            out = ca.vertsplit(solved, n)
+            for name, value in zip(names, out, strict=True):
+                self.update(name, "q", value)
+            return out
+        x = [self.unknown(name, "q", guess) for name in names]
+        rows = ca.vertsplit(ca.substitute(r, q, ca.vertcat(*x)) if self.is_node else ca.SX.zeros(count * n), n)
+        for unknown, row in zip(x, rows, strict=True):
+            self.equation(row, for_=unknown)
         return x
 
     # -- equations and laws ----------------------------------------------------------------------------------------
