@@ -6,6 +6,8 @@ A new scheme provides
 2. `step()`: the stages of a step in their order, and `begin()`: those before the first step, if it needs any;
 3. at the end of a step the fields q_1, u_1 and P, which hold coordinates, velocities and percussions of the step;
 4. `facts`: what it promises. Every fact is tested, for all schemes at once.
+
+A scheme that is no program of stages overrides `compile` and `start` instead of 1 to 3.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
-from stickslip.engine.program import If, StageFunction
+from stickslip.engine.derive import Model
+from stickslip.engine.program import If, StageFunction, assemble
+from stickslip.engine.run import RESULTS, ProgramRun, Run, Start
 
 METHODS: dict[str, type[Scheme]] = {}
 
@@ -59,6 +63,16 @@ class Scheme:
     def step(self) -> tuple[StageFunction | If, ...]:
         """Stages of a step."""
         raise NotImplementedError
+
+    def compile(self, model: Model) -> Any:
+        """What can be kept for all runs of a model: here the compiled program of the stages."""
+        return assemble(
+            model, begin=self.begin(), step=self.step(), carry=self.carry, results={**RESULTS, **self.extra}
+        )
+
+    def start(self, compiled: Any, start: Start) -> Run:
+        """A run from a state, with what `compile` returned."""
+        return ProgramRun(compiled, start, tuple(self.extra))
 
     @property
     def options(self) -> dict[str, Any]:

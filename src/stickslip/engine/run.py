@@ -1,0 +1,123 @@
+"""A run: what `solve` drives in chunks, whatever integrates inside it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from stickslip.engine.program import Program
+from stickslip.engine.stage import SPACES
+
+RESULTS = {"q_1": "q", "u_1": "u"} | {f"P.{space}": space for space in SPACES}
+CHUNK_SECONDS = 0.1  # of compiled steps between two looks at the clock and at Ctrl-C
+
+
+class Start(NamedTuple):
+    """Where a run begins, and the options of `solve`."""
+
+    parameters: np.ndarray
+    q: np.ndarray
+    u: np.ndarray
+    t: float
+    dt: float
+    steps: int
+    tol: float
+    max_iterations: int
+    prox: float | None
+
+
+class Failure(NamedTuple):
+    """Why a run ended before its time; `message` is a sentence, or two, for the user."""
+
+    stage: str
+    residual: float
+    message: str
+
+
+class Run(Protocol):
+    """One trajectory in the making: `done` of the steps are there, `failure` says why there are no more.
+
+    iterations and residuals have a row per step and a column per stage; `columns()` are the results so far by name: t, the
+    names of RESULTS, and whatever else the scheme records, each with a row for the start and one per step.
+    """
+
+    done: int
+    failure: Failure | None
+    stages: tuple[str, ...]
+    iterations: np.ndarray
+    residuals: np.ndarray
+
+    def advance(self, interrupted: Callable[[], bool], show: Callable[[int], None]) -> None: ...
+
+    def columns(self) -> dict[str, np.ndarray]: ...
+
+
+class ProgramRun:
+    """A run of a program of stages: its memory, and the rows that are filled."""
+
+    def __init__(self, program: Program, start: Start, extra: tuple[str, ...] = ()):
+        from stickslip.engine.advance import Clock, Options, workspace
+
+        layout, steps = program.layout, start.steps
+        self.program, self.steps, self.done, self.stages = program, steps, 0, program.solved
+        self.failure: Failure | None = None
+        self.memory = np.zeros(layout.total)
+        self.memory[layout.places("parameters")] = start.parameters
+        self.memory[layout.places("q_0")], self.memory[layout.places("u_0")] = start.q, start.u
+        self.fields = [*RESULTS, *extra]
+        self.record = np.concatenate([layout.places("t_1"), *[layout.places(name) for name in self.fields]])
+        self.rows = np.zeros((steps + 1, self.record.size))
+        self.rows[0, : 1 + start.q.size + start.u.size] = np.concatenate([[start.t], start.q, start.u])
+        self.iterations = np.zeros((max(steps, 1), len(program.solved)), np.int64)
+        self.residuals = np.zeros((max(steps, 1), len(program.solved)))
+        self.work, self.options = workspace(program), Options(start.tol, start.max_iterations, start.prox or 0.0)
+        self.clock = Clock(layout.start["t_0"], layout.start["t_1"], layout.start["dt"], float(start.t), float(start.dt))
+
+    def advance(self, interrupted: Callable[[], bool], show: Callable[[int], None]) -> None:
+        """All steps, in chunks of about CHUNK_SECONDS."""
+        from stickslip.engine.advance import advance
+
+        p, chunk = self.program, 16
+        while self.done < self.steps and self.failure is None and not interrupted():
+            last, begin = min(self.steps, self.done + chunk), time.perf_counter()
+            self.done, failed = advance(
+                p.tables,
+                p.begin,
+                p.step,
+                p.carry,
+                self.memory,
+                self.work,
+                self.options,
+                self.clock,
+                self.done,
+                last,
+                self.record,
+                self.rows,
+                self.iterations,
+                self.residuals,
+            )
+            if failed >= 0:
+                self.failure = self._describe(failed)
+            show(self.done)
+            elapsed = time.perf_counter() - begin
+            chunk = max(1, min(4 * chunk, int(chunk * CHUNK_SECONDS / max(elapsed, 1e-9))))
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """The rows that are done, split into fields."""
+        rows = self.rows[: self.done + 1]
+        ends = np.cumsum([1, *[self.program.layout.size[name] for name in self.fields]])
+        parts = np.split(rows, ends[:-1], axis=1)
+        return {name: np.ascontiguousarray(part) for name, part in zip(["t", *self.fields], parts, strict=True)}
+
+    def _describe(self, failed: int) -> Failure:
+        residual, count = float(self.residuals[self.done, failed]), self.iterations[self.done, failed]
+        reached = f"{residual:.2e}" if np.isfinite(residual) else "not finite"
+        stage = self.stages[failed]
+        message = (
+            f"the {stage.replace('_', ' ')} did not converge. Residual {reached} (tolerance {self.options.tolerance:g}) after "
+            f"{count} iterations, with restarts, other prox parameters and damping. A smaller dt often helps"
+        )
+        return Failure(stage, residual, message)
