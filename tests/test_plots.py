@@ -80,6 +80,11 @@ def test_gaps_show_where_penetration_would_be(ball):
     assert plots.gaps(ball).get_ylim()[0] < 0
 
 
+def test_rounding_errors_of_a_closed_contact_do_not_look_like_penetration(ball):
+    ax = plots.gaps(replace(ball, gap=-1e-17 * np.ones_like(ball.gap)))
+    assert ax.get_ylim()[1] >= ball.provenance["tol"]
+
+
 def test_a_panel_draws_what_is_chosen_by_name_or_index_on_given_axes(ball):
     ax = Figure().add_subplot()
     assert plots.coordinates(ball, ax=ax, which=["y"]) is ax
