@@ -29,7 +29,7 @@ from stickslip.model import (
     System,
     ground,
 )
-from stickslip.schemes import METHODS, Lobatto, Moreau, Rattle, Scheme
+from stickslip.schemes import METHODS, EventDriven, Lobatto, Moreau, Rattle, Scheme
 from stickslip.solution import Solution, load
 from stickslip.solve import solve
 
@@ -37,6 +37,7 @@ __all__ = [
     "METHODS",
     "Contact",
     "ConvergenceError",
+    "EventDriven",
     "Gravity",
     "InitialStateError",
     "Line",
