@@ -332,7 +332,8 @@ class EventRun:
                 still[e.rows] = 1.0
             else:
                 given[e.rows] = slip[e.rows] / speed
-        self.modes = Modes(resting.astype(float), still, given)
+        # Not yet onto no slip: at a dead centre slip reverses, and to stick there would stop the whole mechanism.
+        self.modes = Modes(resting.astype(float), np.zeros_like(still), given)
         self._project()
         q, u = self.y[: self.n_q], self.y[self.n_q : self.n_q + self.n_u]
         v = self._choice(self.t, q, u, np.where(resting, -1.0, 1.0), 1.0 - still, given, scale=self._scale)
@@ -350,6 +351,7 @@ class EventRun:
             if e.normal >= 0 and not closed[e.normal]:
                 given[e.rows] = 0.0
         self.modes = Modes(closed.astype(float), still, given)
+        self._project()
         self._floor = np.minimum(self._see(self.t, self.y)["gap"], 0.0)
 
     def _follow_directions(self) -> None:
