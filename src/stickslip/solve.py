@@ -8,7 +8,6 @@ import platform
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -88,11 +87,10 @@ def solve(
 
     compiled = _compiled(system, scheme, lambda: scheme.compile(model))
     steps = max(0, math.ceil((t_end - t_start) / dt - 1e-9))
-    begin = time.perf_counter()
     run = scheme.start(compiled, Start(values, q, u, t_start, dt, steps, tol, max_iterations, prox))
     with _interruptible() as interrupted, _progress_bar(bar, steps, f"{system.name}, {scheme.name}") as show:
         run.advance(interrupted, show)
-    solution = _solution(run, observing, names, values, time.perf_counter() - begin)
+    solution = _solution(run, observing, names, values)
     solution.provenance.update(
         {
             "system": system.name,
@@ -115,16 +113,25 @@ def solve(
     return solution
 
 
-def _solution(run: Run, observing: Program, names: Names, values: np.ndarray, seconds: float) -> Solution:
+def _solution(run: Run, observing: Program, names: Names, values: np.ndarray) -> Solution:
     c = run.columns()
     t = c["t"][:, 0].copy()
     seen = observe(observing, values, t, c["q_1"], c["u_1"])
     kinetic, potential = seen.pop("kinetic")[:, 0].copy(), seen.pop("potential")[:, 0].copy()
-    stats = Stats(run.stages, run.iterations[: run.done], run.residuals[: run.done], seconds)
+    stats = Stats(run.stages, run.iterations[: run.done], run.residuals[: run.done], run.seconds)
     percussions = {f"P_{space}": c[f"P.{space}"] for space in SPACES}
     extra = {name: c[name] for name in c if name not in ("t", *RESULTS)}
     return Solution(
-        t=t, q=c["q_1"], u=c["u_1"], **seen, **percussions, kinetic=kinetic, potential=potential, extra=extra, stats=stats, names=names
+        t=t,
+        q=c["q_1"],
+        u=c["u_1"],
+        **seen,
+        **percussions,
+        kinetic=kinetic,
+        potential=potential,
+        extra=extra,
+        stats=stats,
+        names=names,
     )
 
 
@@ -305,7 +312,12 @@ def _progress_bar(wanted: bool, steps: int, what: str) -> Iterator[Callable[[int
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:3.0f} %"), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f} %"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=steps)
         yield lambda done: bar.update(task, completed=done)

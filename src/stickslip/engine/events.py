@@ -70,7 +70,16 @@ class Routine:
         for expected in (scale, 1e3 * scale, 1e6 * scale):
             options = Options(ROUND_OFF * max(1.0, expected), self._iterations, self._prox)
             failed = call(
-                p.step, p.tables, self._memory, self._work, options, self._inputs, given, self._record, out, *self._counts
+                p.step,
+                p.tables,
+                self._memory,
+                self._work,
+                options,
+                self._inputs,
+                given,
+                self._record,
+                out,
+                *self._counts,
             )
             size = np.abs(out).max(initial=1.0)
             if failed < 0 and np.isfinite(size):
@@ -78,7 +87,9 @@ class Routine:
             if not size > expected:
                 break
         residual, name = float(self._counts[1].max(initial=0.0)), p.solved[0]
-        raise Trouble(name, f"the problem of {name.replace('_', ' ')} has no solution, residual {residual:.2e}", residual)
+        raise Trouble(
+            name, f"the problem of {name.replace('_', ' ')} has no solution, residual {residual:.2e}", residual
+        )
 
 
 @dataclass

@@ -38,7 +38,7 @@ class Failure(NamedTuple):
 
 
 class Run(Protocol):
-    """One trajectory in the making: `done` of the steps are there, `failure` says why there are no more.
+    """One trajectory in the making: `done` of the steps are there, `failure` says why there are no more, after `seconds`.
 
     iterations and residuals have a row per step and a column per stage; `columns()` are the results so far by name: t, the
     names of RESULTS, and whatever else the scheme records, each with a row for the start and one per step.
@@ -46,6 +46,7 @@ class Run(Protocol):
 
     done: int
     failure: Failure | None
+    seconds: float
     stages: tuple[str, ...]
     iterations: np.ndarray
     residuals: np.ndarray
@@ -64,6 +65,7 @@ class ProgramRun:
         layout, steps = program.layout, start.steps
         self.program, self.steps, self.done, self.stages = program, steps, 0, program.solved
         self.failure: Failure | None = None
+        self.seconds = 0.0
         self.memory = np.zeros(layout.total)
         self.memory[layout.places("parameters")] = start.parameters
         self.memory[layout.places("q_0")], self.memory[layout.places("u_0")] = start.q, start.u
@@ -74,7 +76,9 @@ class ProgramRun:
         self.iterations = np.zeros((max(steps, 1), len(program.solved)), np.int64)
         self.residuals = np.zeros((max(steps, 1), len(program.solved)))
         self.work, self.options = workspace(program), Options(start.tol, start.max_iterations, start.prox or 0.0)
-        self.clock = Clock(layout.start["t_0"], layout.start["t_1"], layout.start["dt"], float(start.t), float(start.dt))
+        self.clock = Clock(
+            layout.start["t_0"], layout.start["t_1"], layout.start["dt"], float(start.t), float(start.dt)
+        )
 
     def advance(self, interrupted: Callable[[], bool], show: Callable[[int], None]) -> None:
         """All steps, in chunks of about CHUNK_SECONDS."""
@@ -101,8 +105,9 @@ class ProgramRun:
             )
             if failed >= 0:
                 self.failure = self._describe(failed)
-            show(self.done)
             elapsed = time.perf_counter() - begin
+            self.seconds += elapsed
+            show(self.done)
             chunk = max(1, min(4 * chunk, int(chunk * CHUNK_SECONDS / max(elapsed, 1e-9))))
 
     def columns(self) -> dict[str, np.ndarray]:

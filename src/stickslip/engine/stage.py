@@ -120,7 +120,7 @@ class Stage:
         """Like `position`, for several coordinate vectors that solve residuals(q_a, q_b, ...) = 0 together."""
         n, count = self.part.n_q, len(names)
         q = ca.SX.sym(" ".join(names), count * n)
-        r = ca.vertcat(*residuals(*ca.vertsplit(q, n)))  if n else ca.SX(0, 1)
+        r = ca.vertcat(*residuals(*ca.vertsplit(q, n))) if n else ca.SX(0, 1)
         slope, key = ca.jacobian(r, q), " ".join(names)
         if self.is_node:
             self.affine[key] = self.affine.get(key, True) and not ca.depends_on(slope, q)

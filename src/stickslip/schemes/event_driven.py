@@ -20,8 +20,8 @@ and the modes that follow are those of the complementarity problem on accelerati
 q and u are projected onto the constraints of the present modes at every event and every output time (4, 5).
 
 Good for: ground truth, exact event times, percussions to all digits. Not for many contacts, and not for accumulating
-impacts: a contact that leaves slower than `rest_velocity` stays closed, which ends a sequence of bounces; more than `max_events` events within
-one dt are an error. Stiff systems: integrator="Radau".
+impacts: a contact that leaves slower than `rest_velocity` stays closed, which ends a sequence of bounces; more than
+`max_events` events within one dt are an error. Stiff systems: integrator="Radau".
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ from stickslip.errors import OptionError
 from stickslip.schemes.scheme import Facts, Scheme
 
 INTEGRATORS = ("DOP853", "RK45", "Radau", "BDF", "LSODA")
-START_OF_SLIP = 1e-9  # below this speed the direction of slip in the plane is that in which it began
+# Below this speed the direction of slip in the plane is that in which it began. The direction relaxes at the rate
+# mu la_N/(m |gamma_F|), without bound at the start; this bounds it, at an error of about 1e-3 of it in the velocities.
+START_OF_SLIP = 1e-6
 
 
 def motion(part: PartType, s: Stage) -> None:

@@ -55,8 +55,8 @@ def tableau(s: int) -> Tableau:
 
     The nodes are -1, 1 and the zeros x_j of P'_(s-1), moved to [0, 1]. IIIA is collocation, a_ij the integral of the
     Lagrange polynomial l_j up to c_i. In Legendre polynomials l_j = w_j sum_k P_k(x_j) P_k/n_k with the weights
-    w_j = 2/(s (s-1) P_(s-1)(x_j)^2) and the norms n_k = 2/(2k+1), n_(s-1) = 2/(s-1) of the Lobatto quadrature: all terms are of
-    order 1, where a Vandermonde matrix would lose a digit a stage.
+    w_j = 2/(s (s-1) P_(s-1)(x_j)^2) and the norms n_k = 2/(2k+1), n_(s-1) = 2/(s-1) of the Lobatto quadrature: all terms
+    are of order 1, where a Vandermonde matrix would lose a digit a stage.
 
     >>> tableau(3).a[1] * 24
     array([ 5.,  8., -1.])
@@ -69,7 +69,9 @@ def tableau(s: int) -> Tableau:
     w = 2 / (s * (s - 1) * P[s - 1](x) ** 2)
     norm = np.array([2 / (2 * k + 1) for k in range(s - 1)] + [2 / (s - 1)])
     basis = np.array([P[k](x) for k in range(s)]) * w / norm[:, None]  # (k, j)
-    integral = np.array([x + 1] + [(P[k + 1](x) - P[k - 1](x)) / (2 * k + 1) for k in range(1, s)])  # of P_k from -1 to x_i
+    integral = np.array(
+        [x + 1] + [(P[k + 1](x) - P[k - 1](x)) / (2 * k + 1) for k in range(1, s)]
+    )  # of P_k from -1 to x_i
     a, b = integral.T @ basis / 2, w / 2
     a[0], a[-1] = 0.0, b
     a_hat = b - b * a.T / b[:, None]  # (46)
@@ -118,9 +120,13 @@ class Lobatto(Scheme):
             return [later[i - 1] - q_0 - dt * _sum(a[i], rates) for i in stages[1:]]  # (47c)
 
         Q = [q_0, *s.positions(self._later, kinematics)]
-        F = [_force(part, dt, *at) for at in zip(t[:-1], Q[:-1], V[:-1], R, strict=True)]  # F_s does not enter: a^_is = 0
+        F = [
+            _force(part, dt, *at) for at in zip(t[:-1], Q[:-1], V[:-1], R, strict=True)
+        ]  # F_s does not enter: a^_is = 0
         for i in stages:
-            s.equation(part.p(t[i], Q[i], V[i]) - part.p(s.t_0, q_0, s.u_0) - _sum(a_hat[i, :-1], F), for_=V[i])  # (47d, e)
+            s.equation(
+                part.p(t[i], Q[i], V[i]) - part.p(s.t_0, q_0, s.u_0) - _sum(a_hat[i, :-1], F), for_=V[i]
+            )  # (47d, e)
         for i in stages[1:]:
             R_N, R_F = R[i - 1].N, R[i - 1].F
             s.zero(part.g(t[i], Q[i]), by=R[i - 1].g)  # (50)
