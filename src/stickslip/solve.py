@@ -119,20 +119,10 @@ def _solution(run: Run, observing: Program, names: Names, values: np.ndarray) ->
     seen = observe(observing, values, t, c["q_1"], c["u_1"])
     kinetic, potential = seen.pop("kinetic")[:, 0].copy(), seen.pop("potential")[:, 0].copy()
     stats = Stats(run.stages, run.iterations[: run.done], run.residuals[: run.done], run.seconds)
-    percussions = {f"P_{space}": c[f"P.{space}"] for space in SPACES}
+    seen |= {f"P_{space}": c[f"P.{space}"] for space in SPACES}
+    arrays: dict[str, Any] = seen | {"t": t, "q": c["q_1"], "u": c["u_1"], "kinetic": kinetic, "potential": potential}
     extra = {name: c[name] for name in c if name not in ("t", *RESULTS)}
-    return Solution(
-        t=t,
-        q=c["q_1"],
-        u=c["u_1"],
-        **seen,
-        **percussions,
-        kinetic=kinetic,
-        potential=potential,
-        extra=extra,
-        stats=stats,
-        names=names,
-    )
+    return Solution(**arrays, extra=extra, stats=stats, names=names)
 
 
 def _convergence_error(failure: Failure, solution: Solution, step: int, dt: float) -> ConvergenceError:
@@ -242,20 +232,21 @@ def _voice(progress: bool | None) -> Callable[[str], None]:
 def _names(model: Model) -> Names:
     contacts: list[str] = []
     friction: list[tuple[str, int, int]] = []
-    g, gamma = [], []
+    g: list[str] = []
+    gamma: list[str] = []
     for equations in model.system.equations():
         for target, constraints in ((g, equations.constraints), (gamma, equations.velocity_constraints)):
-            for c in constraints:
-                n = c.value.numel()
-                target += [c.name if n == 1 else f"{c.name}[{k}]" for k in range(n)]
+            for b in constraints:
+                n = b.value.numel()
+                target += [b.name if n == 1 else f"{b.name}[{k}]" for k in range(n)]
         for c in equations.contacts:
             if c.slip.numel():
                 friction.append((c.name, c.slip.numel(), len(contacts) if c.gap is not None else -1))
             if c.gap is not None:
                 contacts.append(c.name)
     return Names(
-        q=tuple(n for b in model.system.blocks for n in b.q_names),
-        u=tuple(n for b in model.system.blocks for n in b.u_names),
+        q=tuple(n for block in model.system.blocks for n in block.q_names),
+        u=tuple(n for block in model.system.blocks for n in block.u_names),
         g=tuple(g),
         gamma=tuple(gamma),
         contacts=tuple(contacts),

@@ -10,7 +10,12 @@ from stickslip.math import dot, exp, norm, vector
 from stickslip.model.system import System
 
 T_0 = np.array([1.0, -1.0]) / np.sqrt(2.0)  # tangent of the slope at x = 0
-CASES = {1: ([0, 1.0], 0.0), 2: ([0, 1.0], 1.0), 3: ([0, 1.0], -1.0), 4: ([0, 1.5], 0.0)}  # position, speed along the slope
+CASES = {
+    1: ([0, 1.0], 0.0),
+    2: ([0, 1.0], 1.0),
+    3: ([0, 1.0], -1.0),
+    4: ([0, 1.5], 0.0),
+}  # position, speed along the slope
 
 
 @benchmark(source="Breuling et al. 2024, section 5.3", dt=1.6e-3, t_end=3.2768)

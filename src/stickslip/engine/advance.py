@@ -59,17 +59,17 @@ class Work(NamedTuple):
 def workspace(program: Program) -> Work:
     """Scratch arrays for a program."""
     n, blocks = program.n_max, max(1, len(program.tables.blocks))
-    vectors = [np.zeros(n) for _ in range(7)]
+    vectors = ("residual", "step", "start", "scale", "unit", "prox", "factor", "right")
+    indices = ("column", "kept", "rows", "columns")
     return Work(
-        np.zeros(program.n_in_max),
-        np.zeros(max(1, program.raw_size)),
-        *vectors,
-        *[np.zeros(n, np.int64) for _ in range(4)],
-        np.zeros(blocks, np.int64),
-        np.zeros((blocks, 4)),
-        np.zeros((2, 3, 3)),
-        np.zeros(program.matrix_size),
-        np.zeros(n),
+        inputs=np.zeros(program.n_in_max),
+        raw=np.zeros(max(1, program.raw_size)),
+        branch=np.zeros(blocks, np.int64),
+        direction=np.zeros((blocks, 4)),
+        weight=np.zeros((2, 3, 3)),
+        matrix=np.zeros(program.matrix_size),
+        **{name: np.zeros(n) for name in vectors},
+        **{name: np.zeros(n, np.int64) for name in indices},
     )
 
 
@@ -243,7 +243,12 @@ def _fill(t: Tables, p: np.ndarray, w: Work, m: int, compliance: float) -> None:
         row, size, branch = blocks[b, tb.ROW], blocks[b, tb.SIZE], w.branch[b]
         if column[row] < 0:
             continue
-        y_0, y_1, z_1, rho_1 = blocks[b, tb.FIRST], blocks[b, tb.Y_LAST], blocks[b, tb.Z_LAST], blocks[b, tb.RADIUS_LAST]
+        y_0, y_1, z_1, rho_1 = (
+            blocks[b, tb.FIRST],
+            blocks[b, tb.Y_LAST],
+            blocks[b, tb.Z_LAST],
+            blocks[b, tb.RADIUS_LAST],
+        )
         first, last = y_0, rho_1
         if branch == SLIP:
             slip_weights(w.direction, b, size, raw[blocks[b, tb.RADIUS]], w.prox[row], w.weight)
@@ -405,7 +410,16 @@ def advance(
 
 
 @jit
-def observe(t: Tables, k: int, memory: np.ndarray, w: Work, inputs: np.ndarray, record: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
+def observe(
+    t: Tables,
+    k: int,
+    memory: np.ndarray,
+    w: Work,
+    inputs: np.ndarray,
+    record: np.ndarray,
+    rows: np.ndarray,
+    out: np.ndarray,
+) -> None:
     """Evaluate stage k for many states: rows of `rows` go to the places `inputs`, the places `record` to rows of `out`."""
     for n in range(rows.shape[0]):
         for i in range(inputs.size):

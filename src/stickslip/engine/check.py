@@ -21,7 +21,9 @@ def check_mass(model: Model, t: float, q: np.ndarray, parameters: np.ndarray) ->
     scale = np.abs(M).max(initial=0.0)
     if not np.allclose(M, M.T, rtol=0, atol=1e-12 * scale):
         i, j = np.unravel_index(np.abs(M - M.T).argmax(), M.shape)
-        raise ModelError(f"{name}: the mass matrix is not symmetric, M[{i},{j}] = {M[i, j]:g} but M[{j},{i}] = {M[j, i]:g}")
+        raise ModelError(
+            f"{name}: the mass matrix is not symmetric, M[{i},{j}] = {M[i, j]:g} but M[{j},{i}] = {M[j, i]:g}"
+        )
     try:
         np.linalg.cholesky(M)
     except np.linalg.LinAlgError:
@@ -53,7 +55,9 @@ def check_initial_state(observed: dict[str, np.ndarray], names: dict[str, tuple[
     ):
         values = np.abs(observed[key][0])
         if not np.isfinite(values).all():
-            raise InitialStateError(f"{system}: constraint {labels[int(np.argmin(np.isfinite(values)))]!r} is not finite")
+            raise InitialStateError(
+                f"{system}: constraint {labels[int(np.argmin(np.isfinite(values)))]!r} is not finite"
+            )
         if values.max(initial=0.0) > TOLERANCE:
             k = int(values.argmax())
             raise InitialStateError(
@@ -69,5 +73,3 @@ def check_initial_state(observed: dict[str, np.ndarray], names: dict[str, tuple[
             f"{system}: the initial state lies inside an obstacle: gap {names['contacts'][k]!r} is {gap[k]:.6g} < 0; "
             "move it out, or call system.assemble()"
         )
-
-

@@ -86,7 +86,21 @@ class Expressions:
     e_F: ca.SX  # one per friction element
     frictions: tuple[Friction, ...]
 
-    NAMES = ("qdot", "mass", "kinetic", "potential", "force", "g", "gamma", "g_N", "gamma_F", "mu", "radius", "e_N", "e_F")
+    NAMES = (
+        "qdot",
+        "mass",
+        "kinetic",
+        "potential",
+        "force",
+        "g",
+        "gamma",
+        "g_N",
+        "gamma_F",
+        "mu",
+        "radius",
+        "e_N",
+        "e_F",
+    )
 
     @cached_property
     def key(self) -> str:
@@ -195,7 +209,9 @@ class PartType:
     def radius(self, t, q, P_N, duration) -> ca.SX:
         """Radius of each friction reservoir: mu P_N, plus fixed radius (a force) times the duration of the percussion."""
         mu, fixed = self._call("mu", t, q), self._call("radius", t, q)
-        rows = [fixed[k] * duration + (mu[k] * P_N[f.normal] if f.normal >= 0 else 0) for k, f in enumerate(self.frictions)]
+        rows = [
+            fixed[k] * duration + (mu[k] * P_N[f.normal] if f.normal >= 0 else 0) for k, f in enumerate(self.frictions)
+        ]
         return _stack(rows)
 
     # -- energies --------------------------------------------------------------------------------------------------
@@ -249,7 +265,6 @@ class PartType:
 
     @cached_property
     def _b(self):
-        e = self.expressions
         return self._h + ca.substitute(self._rate(self._p), self._a, ca.SX.zeros(self.n_u))
 
     @cached_property
@@ -380,7 +395,9 @@ def _localise(equations: Equations, blocks: Sequence[Coordinates], parameters: S
 
     g = _stack([c.value for c in equations.constraints])
     if ca.depends_on(g, u_global):
-        raise ModelError(f"{name}: constraint() takes g(t, q); use velocity_constraint() for one that contains velocities")
+        raise ModelError(
+            f"{name}: constraint() takes g(t, q); use velocity_constraint() for one that contains velocities"
+        )
     gamma = _stack([c.value for c in equations.velocity_constraints])
     normal = [c for c in equations.contacts if c.gap is not None]
     frictional = [c for c in equations.contacts if c.slip.numel() > 0]

@@ -272,9 +272,8 @@ class _Builder:
             function = ca.Function(f"{name}_update", [*[symbols[n] for n in used], sheet.part.parameters], [outputs])
             n_out = self._add_group(group, sheet, function, used, raw)
             places = [self.layout.start[n] + self.space.rows(group.members, w) for n, (w, _) in values.items()]
-            places = np.hstack(places)
             index = raw + n_out * np.arange(len(group.members))[:, None] + np.arange(n_out)[None, :]
-            scatter.append(np.stack([places.ravel(), index.ravel()], axis=1))
+            scatter.append(np.stack([np.hstack(places).ravel(), index.ravel()], axis=1))
             raw += n_out * len(group.members)
         clear = np.concatenate([self.layout.places(n) for n in targets])
         row = [g_0, self._length["groups"], *self._append("clear", clear)]
@@ -294,7 +293,8 @@ class _Builder:
         if n == 0:
             return None
         g_0, raw = self._length["groups"], 0
-        rows, entries, blocks = [], [], {}
+        rows, entries = [], []
+        blocks: list[tuple[_Block, np.ndarray, int]] = []
         for group, sheet in zip(self.groups, sheets, strict=True):
             local = _Local(sheet)
             if local.outputs.numel() == 0:
@@ -310,9 +310,7 @@ class _Builder:
             at_row, at_col, at_raw = local.entries()
             triple = [columns[:, at_row].ravel(), columns[:, at_col].ravel(), (base + at_raw[None, :]).ravel()]
             entries.append(np.stack(triple, axis=1))
-            for block in local.blocks():
-                for i in range(count):
-                    blocks.setdefault(block.law, []).append((block, columns[i], int(base[i, 0])))
+            blocks += [(block, columns[i], int(base[i, 0])) for block in local.blocks() for i in range(count)]
             raw += n_out * count
         row = [n, self._append("slots", np.concatenate([self.layout.places(u) for u in unknowns]))[0]]
         row += [g_0, self._length["groups"]]
@@ -323,16 +321,15 @@ class _Builder:
         row += [entry_0, entry_1]
         row += [self._append("columns", entry_0 + np.searchsorted(triplets[:, 1], np.arange(n + 1)))[0]]
         row += self._append("diagonal", triplets[triplets[:, 0] == triplets[:, 1]][:, [0, 2]])
-        row += [self._length["blocks"]]
-        pairs = [np.zeros((0, 2), np.int64)]
-        for laws in ([law for law in blocks if blocks[law][0][0].kind == ZERO], [law for law in blocks if blocks[law][0][0].kind != ZERO]):
-            for law in sorted(laws):
-                for block, columns, base in blocks[law]:
-                    self._append("blocks", [self._block(block, columns, base, first)])
-                    touched = np.concatenate([columns[col] for _, col, _ in block.triplets])
-                    pairs += [np.stack([np.full(len(touched), i), touched], axis=1) for i in columns[block.rows]]
-            row += [self._length["blocks"]]
-        order, band = _order(n, triplets, pairs)
+        blocks.sort(key=lambda item: (item[0].kind != ZERO, item[0].law))
+        block_0, n_zero = self._length["blocks"], sum(block.kind == ZERO for block, _, _ in blocks)
+        pairs = [triplets[:, :2]]
+        for block, columns, base_0 in blocks:
+            self._append("blocks", [self._block(block, columns, base_0, first)])
+            touched = np.concatenate([columns[col] for _, col, _ in block.triplets])
+            pairs += [np.stack([np.full(len(touched), i), touched], axis=1) for i in columns[block.rows]]
+        row += [block_0, block_0 + n_zero, self._length["blocks"]]
+        order, band = _order(n, np.concatenate(pairs))
         self._append("order", order)
         row += [band]
         self.raw_size, self.n_max = max(self.raw_size, raw), max(self.n_max, n)
@@ -401,8 +398,7 @@ class _Local:
         self._row = np.array(self.jacobian.sparsity().row(), dtype=np.int64)
         self._col = np.array(self.jacobian.sparsity().get_col(), dtype=np.int64)
         symbols = {n: s for n, (_, s) in {**sheet.inputs, **sheet.unknowns}.items()}
-        everything = ca.vertcat(self.outputs, self.jacobian.nz[:])
-        self.fields = [n for n, s in symbols.items() if s.numel() and ca.depends_on(everything, s)]
+        self.fields = [n for n, s in symbols.items() if s.numel() and ca.depends_on(self.outputs, s)]
         self._symbols = symbols
 
     def function(self, name: str) -> ca.Function:
@@ -438,7 +434,7 @@ class _Local:
                 yield _Block(k, law.kind, law.by, law.where, law.status, rows, y + first, z + first, r, triplets)
 
 
-def _order(n: int, entries: np.ndarray, pairs: Sequence[np.ndarray]) -> tuple[np.ndarray, int]:
+def _order(n: int, pairs: np.ndarray) -> tuple[np.ndarray, int]:
     """An order of the unknowns in which the matrix has a narrow band, and its half bandwidth; -1 if a dense one is cheaper.
 
     Chains of elements have bands of a few entries whatever their length. Elimination with row pivoting costs n b (2 b + 1) in
@@ -450,12 +446,11 @@ def _order(n: int, entries: np.ndarray, pairs: Sequence[np.ndarray]) -> tuple[np
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-    both = np.concatenate([entries[:, :2], *pairs])
-    pattern = coo_array((np.ones(len(both)), (both[:, 0], both[:, 1])), shape=(n, n)).tocsr()
+    pattern = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n, n)).tocsr()
     order = reverse_cuthill_mckee((pattern + pattern.T).tocsr(), symmetric_mode=True).astype(np.int64)
     place = np.empty(n, np.int64)
     place[order] = natural
-    band = int(np.abs(place[both[:, 0]] - place[both[:, 1]]).max(initial=0))
+    band = int(np.abs(place[pairs[:, 0]] - place[pairs[:, 1]]).max(initial=0))
     return (order, band) if 12 * band < n else (natural, -1)
 
 

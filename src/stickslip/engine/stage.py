@@ -139,7 +139,7 @@ class Stage:
     # -- equations and laws ----------------------------------------------------------------------------------------
 
     def equation(self, residual: ca.SX, *, for_: ca.SX) -> None:
-        """This part's share of the rows that determine the unknown `for_`."""
+        """The part's share of the rows that determine the unknown `for_`."""
         name = self._name_of(for_)
         self.equations[name] = self.equations.get(name, 0) + residual
 
@@ -158,7 +158,7 @@ class Stage:
         self.laws.append(Law(NORMAL, self._name_of(by), y, P, ca.SX(0, 1), where, status))
 
     def friction(self, y: ca.SX, P: ca.SX, *, radius: ca.SX, by: ca.SX) -> None:
-        """y in the normal cone of the ball of `radius` at -P, enforced by the unknowns `by`: stick, or slip with P = -radius y/|y|."""
+        """Stick (y = 0) or slip (P = -radius y/|y|), enforced by the unknowns `by` (a summand of P)."""
         self.laws.append(Law(BALL, self._name_of(by), y, P, radius))
 
     def update(self, name: str, space: str, value: ca.SX) -> None:

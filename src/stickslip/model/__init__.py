@@ -7,6 +7,17 @@ from stickslip.model.joints import Prismatic, Revolute
 from stickslip.model.system import Part, System
 
 __all__ = [
-    "Body", "Contact", "Gravity", "Line", "Part", "PlanarBody", "Point", "PointMass", "Prismatic", "Revolute", "SpringDamper",
-    "System", "ground",
+    "Body",
+    "Contact",
+    "Gravity",
+    "Line",
+    "Part",
+    "PlanarBody",
+    "Point",
+    "PointMass",
+    "Prismatic",
+    "Revolute",
+    "SpringDamper",
+    "System",
+    "ground",
 ]

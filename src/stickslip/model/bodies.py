@@ -22,6 +22,7 @@ class Body:
     """
 
     dimension: int
+    mass: Scalar
 
     def __init__(self, name: str):
         self.name = name
@@ -179,7 +180,7 @@ class PlanarBody(Body):
 # -- helpers of parts --------------------------------------------------------------------------------------------------
 
 
-def parameters(system: System, prefix: str, values: Sequence[Scalar]) -> np.ndarray:
+def parameters(system: System, prefix: str, values: Vector) -> np.ndarray:
     """A vector of named parameters, so that parts that differ in numbers only share one compiled type."""
     return array([system.parameter(f"{prefix}.{'xyz'[k]}", value) for k, value in enumerate(values)])
 

@@ -32,7 +32,9 @@ class Gravity:
         """Add the weight of one body to its equations."""
         a = self.acceleration
         if len(a) != body.dimension:
-            raise ModelError(f"{self.name}: {len(a)} components, but body {body.name!r} lives in {body.dimension} dimensions")
+            raise ModelError(
+                f"{self.name}: {len(a)} components, but body {body.name!r} lives in {body.dimension} dimensions"
+            )
         equations.potential_energy(-body.mass * dot(a, body.center))
 
 
