@@ -3,8 +3,15 @@
 from functools import cache
 
 import pytest
+from hypothesis import settings
 
 import stickslip as ss
+from synthetic import make_ball
+
+settings.register_profile(
+    "stickslip", deadline=None, derandomize=True
+)  # the first call of a compiled function takes long
+settings.load_profile("stickslip")
 
 # Every benchmark with its cases: (builder arguments) by label; the step is the paper's.
 ZOO = {
@@ -28,7 +35,7 @@ def run(label: str, method: str, dt: float | None = None, t_end: float | None = 
     return ss.solve(system, t_end=t_end or entry.t_end, dt=dt or entry.dt, method=method)
 
 
-@pytest.fixture(scope="session")
-def solution():
-    """`run` as a fixture."""
-    return run
+@pytest.fixture
+def ball() -> ss.Solution:
+    """A solution whose every number is known."""
+    return make_ball()

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from conftest import ZOO, run
 
 import stickslip as ss
+from conftest import ZOO, run
 
 METHODS = ["rattle", "moreau"]
 

@@ -45,11 +45,15 @@ def test_lagrange_equations_against_finite_differences():
 
         def momentum(s, t=t, q=q, u=u, a=a):
             path_q, path_u = q + s * u + s * s / 2 * a, u + s * a
-            return np.array([(T(t + s, path_q, path_u + d) - T(t + s, path_q, path_u - d)) / 2e-5 for d in 1e-5 * np.eye(2)])
+            return np.array(
+                [(T(t + s, path_q, path_u + d) - T(t + s, path_q, path_u - d)) / 2e-5 for d in 1e-5 * np.eye(2)]
+            )
 
         p_dot = (momentum(eps) - momentum(-eps)) / (2 * eps)
         dT_dq = np.array([(T(t, q + d, u) - T(t, q - d, u)) / (2 * eps) for d in eps * np.eye(2)])
-        dV_dq = np.array([(_potential(part, t, q + d) - _potential(part, t, q - d)) / (2 * eps) for d in eps * np.eye(2)])
+        dV_dq = np.array(
+            [(_potential(part, t, q + d) - _potential(part, t, q - d)) / (2 * eps) for d in eps * np.eye(2)]
+        )
         M, h = evaluate(part, "M", t, q, u), evaluate(part, "h", t, q, u)[:, 0]
         assert np.allclose(M @ a - h, p_dot - dT_dq + dV_dq, atol=1e-5)  # differences of T: eps^2 and 1e-16/1e-9
 
@@ -60,7 +64,10 @@ def _potential(part, t, q):
     return float(f(t, q, np.zeros(part.parameters.numel())))
 
 
-@pytest.mark.parametrize("low, high", [("g", "g_dot"), ("g_dot", "g_ddot"), ("g_N", "g_N_dot"), ("g_N_dot", "g_N_ddot"), ("gamma_F", "gamma_F_dot")])
+@pytest.mark.parametrize(
+    "low, high",
+    [("g", "g_dot"), ("g_dot", "g_ddot"), ("g_N", "g_N_dot"), ("g_N_dot", "g_N_ddot"), ("gamma_F", "gamma_F_dot")],
+)
 def test_rates_against_finite_differences(low, high):
     part = derive(double_pendulum()).parts[0].type
     rng = np.random.default_rng(2)
@@ -78,7 +85,10 @@ def test_force_directions_are_partners_of_velocities():
     W = part.W(t_, q_)
     for space, rate in (("g", "g_dot"), ("N", "g_N_dot"), ("F", "gamma_F")):
         value = np.array(ca.Function("W", [t_, q_], [ca.densify(getattr(W, space))])(0.3, q))
-        difference = np.hstack([evaluate(part, rate, 0.3, q, u + d) - evaluate(part, rate, 0.3, q, u - d) for d in np.eye(2)]) / 2
+        difference = (
+            np.hstack([evaluate(part, rate, 0.3, q, u + d) - evaluate(part, rate, 0.3, q, u - d) for d in np.eye(2)])
+            / 2
+        )
         assert np.allclose(value.T, difference, atol=1e-12)
 
 

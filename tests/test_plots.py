@@ -12,13 +12,13 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 
 import stickslip
-from conftest import make_ball
 from stickslip import plots
 from stickslip.errors import ResultFileError
 from stickslip.plots.overview import _groups_of_like_scale
 from stickslip.plots.panels import MOST_LINES
 from stickslip.plots.style import label
 from stickslip.solution import Solution
+from synthetic import make_ball
 
 
 def titles(figure: Figure) -> list[str]:
@@ -150,7 +150,7 @@ def test_plotting_neither_needs_nor_touches_pyplot(tmp_path):
     program = f"""
 import sys, matplotlib
 before = matplotlib.rcParams.copy()  # dict() would ask for a backend, and that imports pyplot
-from conftest import make_ball
+from synthetic import make_ball
 make_ball(20).plot({str(tmp_path / "ball.png")!r})
 assert "matplotlib.pyplot" not in sys.modules
 assert matplotlib.rcParams.copy() == before
