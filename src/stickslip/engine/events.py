@@ -101,6 +101,14 @@ class Modes:
     direction: np.ndarray
 
 
+class Sample(NamedTuple):
+    """A look at a step: numbers that are positive as long as the modes last, and velocities of open gaps (1 for closed)."""
+
+    t: float
+    lasting: np.ndarray
+    gap_dot: np.ndarray
+
+
 class Element(NamedTuple):
     """A friction element: its rows, and its normal contact or -1."""
 
@@ -121,7 +129,8 @@ def _elements(model: Model) -> tuple[Element, ...]:
 class EventRun:
     """One trajectory, see `engine.run.Run`. Iterations count right-hand sides, residuals are the drift from the constraints."""
 
-    stages = ("motion",)
+    stages: tuple[str, ...] = ("motion",)
+    failure: Failure | None = None
 
     def __init__(self, model: Model, programs: Mapping[str, Program], start: Start, options: EventOptions):
         size = programs["motion"].layout.size
@@ -136,7 +145,7 @@ class EventRun:
         self._project_q = Routine(programs["project_positions"], ("t_0", "q_0", "closed"), ("q_1",), start)
         self._project_u = Routine(programs["project_velocities"], (*state, "closed", "stick"), ("u_1",), start)
 
-        self.done, self.failure, self.seconds = 0, None, 0.0
+        self.done, self.seconds = 0, 0.0
         self.n_q, self.n_u, self.n_N = start.q.size, start.u.size, size["la.N"]
         self._sizes = [self.n_q, self.n_u, *[size[f"la.{space}"] for space in SPACES]]
         self.y = np.concatenate([start.q, start.u, np.zeros(sum(self._sizes[2:]))])
@@ -251,24 +260,26 @@ class EventRun:
         if not self.n_N and not self.elements:
             return None
 
-        def look(t: float) -> tuple[np.ndarray, np.ndarray]:
-            return self._watch(t, dense(t))
+        def look(t: float) -> Sample:
+            return Sample(t, *self._watch(t, dense(t)))
 
-        before = (t_a, *look(t_a))
+        def root(what: str, j: int, a: float, b: float) -> float:
+            return _root(lambda t: float(getattr(look(t), what)[j]), a, b)
+
+        before = look(t_a)
         for t in np.linspace(t_a, t_b, SAMPLES + 1)[1:]:
-            now = (t, *look(t))
-            turned = np.flatnonzero((before[2] < 0) & (now[2] > 0))  # a gap had its minimum in between
-            minima = sorted(_root(lambda s, j=j: look(s)[1][j], before[0], t) for j in turned)
-            for sample in [*[(s, *look(s)) for s in minima], now]:
-                below = np.flatnonzero(sample[1] < 0)
+            now = look(t)
+            turned = np.flatnonzero((before.gap_dot < 0) & (now.gap_dot > 0))  # a gap had its minimum in between
+            minima = sorted(root("gap_dot", int(j), before.t, t) for j in turned)
+            for sample in [*map(look, minima), now]:
+                below = np.flatnonzero(sample.lasting < 0)
                 if below.size:
-                    first = [(_root(lambda s, j=j: look(s)[0][j], before[0], sample[0]), int(j)) for j in below]
-                    return min(first)
+                    return min((root("lasting", int(j), before.t, sample.t), int(j)) for j in below)
                 before = sample
         return None
 
     def _watch(self, t: float, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers that are positive as long as the modes last, and the velocities of open gaps (1 for closed ones)."""
+        """What a `Sample` holds: contacts first, then friction elements."""
         v, m = self._see(t, y), self.modes
         force = MARGIN * max(1.0, np.abs(v["la.N"]).max(initial=0.0))
         reach = GAP * max(1.0, np.abs(y[: self.n_q]).max(initial=0.0))
@@ -289,7 +300,7 @@ class EventRun:
     def _transition(self, event: int) -> None:
         """New modes after an event."""
         if event < self.n_N:
-            self._settle(leaving=event if self.modes.closed[event] else -1)
+            self._settle(**{"leaving" if self.modes.closed[event] else "landing": event})
             return
         e = self.elements[event - self.n_N]
         if self.modes.stick[e.rows][0] > 0:
@@ -299,17 +310,25 @@ class EventRun:
             self._settle(stopping=event - self.n_N)
 
     def _settle(
-        self, leaving: int = -1, slipping: int = -1, direction: np.ndarray | None = None, stopping: int = -1
+        self,
+        *,
+        landing: int | None = None,
+        leaving: int | None = None,
+        slipping: int = -1,
+        direction: np.ndarray | None = None,
+        stopping: int = -1,
     ) -> None:
         """Impacts if there are any, then the modes of the motion that follows.
 
-        leaving: a contact whose force has come to zero. slipping: an element whose friction force has come to its bound; it
-        begins to slide in `direction`. stopping: an element whose slip has come to zero.
+        landing: a contact whose gap has come to zero. leaving: one whose force has. slipping: an element whose friction force
+        has come to its bound; it begins to slide in `direction`. stopping: an element whose slip has come to zero.
         """
         rest = self.options.rest_velocity
         v = self._see(self.t, self.y)
         reach = 2 * GAP * max(1.0, np.abs(self.y[: self.n_q]).max(initial=0.0))
         touching = (self.modes.closed > 0) | (v["gap"] <= reach)
+        if landing is not None:
+            touching[landing] = True
         self.modes.closed = touching.astype(float)
         self._project(positions=True)
         for _ in range(self.options.max_events):
@@ -317,8 +336,10 @@ class EventRun:
             if not (touching & (v["gap_dot"] < -rest)).any():
                 break
             self._jump(touching)
+        else:
+            raise Trouble("impact", f"impacts at t = {self.t:.9g} follow one another without end")
         resting = touching & (v["gap_dot"] <= rest)
-        if leaving >= 0:
+        if leaving is not None:
             resting[leaving] = False
         self._choose(resting, v["slip"], slipping, direction, stopping)
 
