@@ -299,15 +299,15 @@ class EventRun:
 
     def _transition(self, event: int) -> None:
         """New modes after an event."""
+        if event < self.n_N and self.modes.closed[event] > 0:
+            return self._settle(leaving=event)
         if event < self.n_N:
-            self._settle(**{"leaving" if self.modes.closed[event] else "landing": event})
-            return
+            return self._settle(landing=event)
         e = self.elements[event - self.n_N]
         if self.modes.stick[e.rows][0] > 0:
             force = self._see(self.t, self.y)["force.F"][e.rows]
-            self._settle(slipping=event - self.n_N, direction=-force / np.linalg.norm(force))
-        else:
-            self._settle(stopping=event - self.n_N)
+            return self._settle(slipping=event - self.n_N, direction=-force / np.linalg.norm(force))
+        return self._settle(stopping=event - self.n_N)
 
     def _settle(
         self,
