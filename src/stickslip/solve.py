@@ -21,7 +21,7 @@ from stickslip.engine.check import check_initial_state, check_laws, check_mass
 from stickslip.engine.derive import Model, derive
 from stickslip.engine.observe import observation, observe
 from stickslip.engine.program import Program
-from stickslip.engine.run import RESULTS, Failure, Run, Start
+from stickslip.engine.run import RESULTS, ROUNDING, Failure, Run, Start
 from stickslip.engine.stage import SPACES
 from stickslip.errors import ConvergenceError, MethodError, OptionError, unknown_name
 from stickslip.model.system import System
@@ -55,8 +55,9 @@ def solve(
     velocities. max_iterations: of one attempt of Newton's method. prox: parameter of the proximal point functions, instead
     of the automatic one; it decides about convergence, not about the result. progress: a bar on the terminal.
 
-    The number of steps is (t_end - t_start)/dt, rounded up: the last time is the first that reaches t_end. Ctrl-C returns
-    what is done. A step that cannot be solved raises `ConvergenceError`, which carries the solution up to there.
+    The number of steps is (t_end - t_start)/dt, rounded up: the last time is the first that reaches t_end. A scheme
+    that decides the length of its steps may take more; `solution.t` holds the times. Ctrl-C returns what is done. A step
+    that cannot be solved raises `ConvergenceError`, which carries the solution up to there.
 
     >>> import stickslip as ss
     >>> solution = ss.solve(ss.benchmarks.bouncing_ball(), t_end=0.5, dt=1e-2, method="moreau", parameters={"e": 0.5})
@@ -86,8 +87,8 @@ def solve(
     check_initial_state(first, {"g": names.g, "gamma": names.gamma, "contacts": names.contacts}, system.name)
 
     compiled = _compiled(system, scheme, lambda: scheme.compile(model))
-    steps = max(0, math.ceil((t_end - t_start) / dt - 1e-9))
-    run = scheme.start(compiled, Start(values, q, u, t_start, dt, steps, tol, max_iterations, prox))
+    steps = max(0, math.ceil((t_end - t_start) / dt - ROUNDING))
+    run = scheme.start(compiled, Start(values, q, u, t_start, t_end, dt, steps, tol, max_iterations, prox))
     with _interruptible() as interrupted, _progress_bar(bar, steps, f"{system.name}, {scheme.name}") as show:
         run.advance(interrupted, show)
     solution = _solution(run, observing, names, values)
@@ -101,15 +102,15 @@ def solve(
             "t_start": t_start,
             "t_end": t_end,
             "parameters": {n: v for n, v in system.parameter_values(parameters).items() if n in (parameters or {})},
-            "complete": run.done == steps,
+            "complete": run.complete,
             **_versions(),
         }
     )
     if run.failure is not None:
         solution.provenance["interrupted"] = f"step {run.done + 1} could not be solved"
-        raise _convergence_error(run.failure, solution, run.done, dt)
-    if run.done < steps:
-        solution.provenance["interrupted"] = f"Ctrl-C after {run.done} of {steps} steps, t = {solution.t[-1]:g}"
+        raise _convergence_error(run.failure, solution, run.done)
+    if not run.complete:
+        solution.provenance["interrupted"] = f"Ctrl-C after {run.done} steps, t = {solution.t[-1]:g} of {t_end:g}"
     return solution
 
 
@@ -125,11 +126,11 @@ def _solution(run: Run, observing: Program, names: Names, values: np.ndarray) ->
     return Solution(**arrays, extra=extra, stats=stats, names=names)
 
 
-def _convergence_error(failure: Failure, solution: Solution, step: int, dt: float) -> ConvergenceError:
+def _convergence_error(failure: Failure, solution: Solution, step: int) -> ConvergenceError:
     t = float(solution.t[-1])
     return ConvergenceError(
-        f"step {step + 1}, from t = {t:g} to {t + dt:g}: {failure.message}; the solution up to there is in the attribute "
-        "`solution` of this error.",
+        f"step {step + 1}, from t = {t:g} to {failure.t_1:g}: {failure.message}; the solution up to there is in the "
+        "attribute `solution` of this error.",
         time=t,
         step=step,
         stage=failure.stage,

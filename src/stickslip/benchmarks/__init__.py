@@ -1,9 +1,24 @@
 """The zoo: ready-made mechanisms, one a file, with the papers' values as defaults."""
 
+from stickslip.benchmarks.ball_in_box import ball_in_box
 from stickslip.benchmarks.bouncing_ball import bouncing_ball
 from stickslip.benchmarks.point_mass_on_slope import point_mass_on_slope
 from stickslip.benchmarks.registry import REGISTRY, Benchmark
 from stickslip.benchmarks.rotating_bouncing_ball import rotating_bouncing_ball
 from stickslip.benchmarks.slider_crank import slider_crank
+from stickslip.benchmarks.slider_crank_minimal import slider_crank_minimal
+from stickslip.benchmarks.spring_pendulum import spring_pendulum
+from stickslip.benchmarks.woodpecker_toy import woodpecker_toy
 
-__all__ = ["REGISTRY", "Benchmark", "bouncing_ball", "point_mass_on_slope", "rotating_bouncing_ball", "slider_crank"]
+__all__ = [
+    "REGISTRY",
+    "Benchmark",
+    "ball_in_box",
+    "bouncing_ball",
+    "point_mass_on_slope",
+    "rotating_bouncing_ball",
+    "slider_crank",
+    "slider_crank_minimal",
+    "spring_pendulum",
+    "woodpecker_toy",
+]

@@ -30,8 +30,8 @@ def point_mass_on_slope(
 
     >>> import stickslip as ss
     >>> solution = ss.solve(ss.benchmarks.point_mass_on_slope(case=1), t_end=3.2, dt=1e-3)
-    >>> abs(solution.q[-1, 0] - 2.849185) < 1e-4      # exact
-    True
+    >>> print(f"{solution.q[-1, 0]:.5f}")      # exact: 2.849185
+    2.84918
     """
     if case not in CASES:
         raise OptionError(f"case = {case} of point_mass_on_slope does not exist; there are 1, 2, 3 and 4")

@@ -26,8 +26,8 @@ def slider_crank(
 
     >>> import stickslip as ss
     >>> solution = ss.solve(ss.benchmarks.slider_crank(), t_end=0.1, dt=1e-4)
-    >>> round(solution.q[-1, 2], 4), bool(solution.gap.min() > -1e-8)
-    (9.0021, True)
+    >>> print(f"{solution.q[-1, 2]:.4f}")
+    9.0021
     """
     return _from_parts(g, mu, e_N, e_F) if parts else _from_equations(g, mu, e_N, e_F)
 

@@ -360,13 +360,18 @@ def _run(
 
 
 class Clock(NamedTuple):
-    """Where time lies in memory, and when the run began: t = start + n dt, free of summed rounding errors."""
+    """Where time lies in memory, and when the run began: t = start + n dt, free of summed rounding errors.
+
+    Where the scheme decides the length of its steps, `step` is the one that it is offered, and the run is over at
+    `end`; else `end` is infinite.
+    """
 
     t_0: int
     t_1: int
     dt: int
     start: float
     step: float
+    end: float
 
 
 @jit
@@ -386,13 +391,19 @@ def advance(
     iterations: np.ndarray,
     residuals: np.ndarray,
 ) -> tuple[int, int]:
-    """Steps `first` to `last`; how many are done in all, and the stage that failed or -1.
+    """Steps `first` to `last`, or to the end of the clock; how many are done in all, and the stage that failed or -1.
 
     `record` lists the places in memory that make up a row of `results`; row n is the state after n steps.
     """
     for n in range(first, last):
-        memory[clock.t_0] = clock.start + n * clock.step
-        memory[clock.t_1] = clock.start + (n + 1) * clock.step
+        if clock.end == np.inf or n == 0:
+            memory[clock.t_0] = clock.start + n * clock.step
+            memory[clock.t_1] = clock.start + (n + 1) * clock.step
+        else:
+            memory[clock.t_0] = memory[clock.t_1]
+            memory[clock.t_1] += clock.step
+        if memory[clock.t_0] >= clock.end:
+            return n, -1
         memory[clock.dt] = clock.step
         if n == 0:
             failed = _run(begin, t, memory, w, options, iterations[0], residuals[0])

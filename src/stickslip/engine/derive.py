@@ -206,6 +206,15 @@ class PartType:
         rows = [e_F[k] for k, f in enumerate(self.frictions) for _ in range(f.size)]
         return self.gamma_F(*after) + _stack(rows) * self.gamma_F(*before)
 
+    def g_N_mean(self, after: tuple, before: tuple) -> ca.SX:
+        """Gaps at (after + e_N before)/(1 + e_N), each contact with its own e_N; the arguments are (t, q)."""
+        e_N = self._call("e_N", *after)
+        rows = []
+        for i in range(e_N.numel()):
+            t, q = ((x + e_N[i] * y) / (1 + e_N[i]) for x, y in zip(after, before, strict=True))
+            rows.append(self.g_N(t, q)[i])
+        return _stack(rows)
+
     def radius(self, t, q, P_N, duration) -> ca.SX:
         """Radius of each friction reservoir: mu P_N, plus fixed radius (a force) times the duration of the percussion."""
         mu, fixed = self._call("mu", t, q), self._call("radius", t, q)

@@ -37,11 +37,11 @@ class EventOptions(NamedTuple):
 
 
 class Trouble(Exception):
-    """The run cannot go on; what it carries becomes the failure of the run."""
+    """The run cannot go on; `advance` makes a failure of it."""
 
     def __init__(self, stage: str, message: str, residual: float = np.nan):
         super().__init__(message)
-        self.failure = Failure(stage, residual, message)
+        self.stage, self.residual = stage, residual
 
 
 class Routine:
@@ -162,16 +162,22 @@ class EventRun:
     def advance(self, interrupted: Callable[[], bool], show: Callable[[int], None]) -> None:
         """All intervals of the output."""
         begin = time.perf_counter()
-        while self.done < self.start.steps and self.failure is None and not interrupted():
+        while not self.complete and self.failure is None and not interrupted():
             try:
                 self._interval(self.done)
             except Trouble as trouble:
-                self.failure = trouble.failure
+                t_1 = self.start.t + (self.done + 1) * self.start.dt
+                self.failure = Failure(t_1, trouble.stage, trouble.residual, str(trouble))
                 break
             self.done += 1
             self.rows[self.done] = self.y
             show(self.done)
         self.seconds += time.perf_counter() - begin
+
+    @property
+    def complete(self) -> bool:
+        """Whether the end time is reached."""
+        return self.done == self.start.steps
 
     def columns(self) -> dict[str, np.ndarray]:
         """The results so far."""

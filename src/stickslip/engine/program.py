@@ -19,6 +19,7 @@ from stickslip.engine.kernel import Kernel, compile_kernel
 from stickslip.engine.stage import BALL, SPACES, ZERO, Stage
 
 StageFunction = Callable[[PartType, Stage], None]
+NOWHERE = -1  # place of a value that is not used
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class Program:
     begin: np.ndarray  # instructions before the first step
     step: np.ndarray  # instructions of every step
     carry: np.ndarray  # copies after it: (source, target, size)
+    decides_step: bool  # whether a stage gives dt a new value, so that the number of steps is not known beforehand
     solved: tuple[str, ...]  # names of the stages that are solved, in the order of `tables.problems`
     raw_size: int
     n_max: int
@@ -119,6 +121,7 @@ def assemble(
         begin=_array(code(begin), 4),
         step=_array(code(step), 4),
         carry=_array([_copy(layout, source, target)[1:] for target, source in carry.items()], 3),
+        decides_step=any("dt" in sheet.updates for kinds in sheets.values() for sheet in kinds),
         solved=tuple(stage.__name__ for stage in stages if solve[stage] is not None),
         raw_size=builder.raw_size,
         n_max=builder.n_max,
@@ -210,8 +213,8 @@ def _write(stage: StageFunction, groups: Sequence[_Group]) -> list[Stage]:
         if all(affine.values()):
             break  # else once more: a position that cannot be eliminated for one block is an unknown for all of them
     for sheet in sheets:
-        for name in sheet.unknowns:
-            if name not in sheet.equations and all(law.by != name for law in sheet.laws):
+        for name, (_, symbol) in sheet.unknowns.items():
+            if symbol.numel() and name not in sheet.equations and all(law.by != name for law in sheet.laws):
                 raise TypeError(f"{stage.__name__}: no equation determines the unknown {name!r}")
     return sheets
 
@@ -262,8 +265,9 @@ class _Builder:
         if not targets:
             return None
         g_0, raw, scatter = self._length["groups"], 0, []
+        taken: set[str] = set()
         for group, sheet in zip(self.groups, sheets, strict=True):
-            values = {n: (where, e) for n, (where, e) in sheet.updates.items() if e.numel()}
+            values = {n: (where, e) for n, (where, e) in sheet.updates.items() if e.numel() and n not in taken}
             if not values:
                 continue
             symbols = {n: s for n, (_, s) in {**sheet.inputs, **sheet.unknowns}.items()}
@@ -271,9 +275,14 @@ class _Builder:
             used = [n for n, s in symbols.items() if s.numel() and ca.depends_on(outputs, s)]
             function = ca.Function(f"{name}_update", [*[symbols[n] for n in used], sheet.part.parameters], [outputs])
             n_out = self._add_group(group, sheet, function, used, raw)
-            places = [self.layout.start[n] + self.space.rows(group.members, w) for n, (w, _) in values.items()]
+            columns = [self.layout.start[n] + self.space.rows(group.members, w) for n, (w, _) in values.items()]
+            for n, column in zip(values, columns, strict=True):
+                if n in sheet.single:
+                    column[1:] = NOWHERE
+                    taken.add(n)
+            places = np.hstack(columns)
             index = raw + n_out * np.arange(len(group.members))[:, None] + np.arange(n_out)[None, :]
-            scatter.append(np.stack([np.hstack(places).ravel(), index.ravel()], axis=1))
+            scatter.append(np.stack([places.ravel(), index.ravel()], axis=1)[places.ravel() != NOWHERE])
             raw += n_out * len(group.members)
         clear = np.concatenate([self.layout.places(n) for n in targets])
         row = [g_0, self._length["groups"], *self._append("clear", clear)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
@@ -12,6 +13,7 @@ from stickslip.engine.program import Program
 from stickslip.engine.stage import SPACES
 
 RESULTS = {"q_1": "q", "u_1": "u"} | {f"P.{space}": space for space in SPACES}
+ROUNDING = 1e-9  # of a step, that the last time may miss t_end by
 CHUNK_SECONDS = 0.1  # of compiled steps between two looks at the clock and at Ctrl-C
 
 
@@ -22,6 +24,7 @@ class Start(NamedTuple):
     q: np.ndarray
     u: np.ndarray
     t: float
+    t_end: float
     dt: float
     steps: int
     tol: float
@@ -30,15 +33,16 @@ class Start(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """Why a run ended before its time; `message` is a sentence, or two, for the user."""
+    """Why the step to t_1 could not be done; `message` is a sentence, or two, for the user."""
 
+    t_1: float
     stage: str
     residual: float
     message: str
 
 
 class Run(Protocol):
-    """One trajectory in the making: `done` of the steps are there, `failure` says why there are no more, after `seconds`.
+    """One trajectory in the making: `done` of the steps are there, `complete` says whether that is all, `failure` why not.
 
     iterations and residuals have a row per step and a column per stage; `columns()` are the results so far by name: t, the
     names of RESULTS, and whatever else the scheme records, each with a row for the start and one per step.
@@ -50,6 +54,9 @@ class Run(Protocol):
     stages: tuple[str, ...]
     iterations: np.ndarray
     residuals: np.ndarray
+
+    @property
+    def complete(self) -> bool: ...
 
     def advance(self, interrupted: Callable[[], bool], show: Callable[[int], None]) -> None: ...
 
@@ -76,16 +83,35 @@ class ProgramRun:
         self.iterations = np.zeros((max(steps, 1), len(program.solved)), np.int64)
         self.residuals = np.zeros((max(steps, 1), len(program.solved)))
         self.work, self.options = workspace(program), Options(start.tol, start.max_iterations, start.prox or 0.0)
-        self.clock = Clock(
-            layout.start["t_0"], layout.start["t_1"], layout.start["dt"], float(start.t), float(start.dt)
-        )
+        end = start.t_end - ROUNDING * start.dt if program.decides_step else math.inf
+        t_0, t_1, dt = (layout.start[name] for name in ("t_0", "t_1", "dt"))
+        self.clock = Clock(t_0, t_1, dt, float(start.t), float(start.dt), end)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the end time is reached."""
+        if self.clock.end == math.inf:
+            return self.done == self.steps
+        return bool(self.rows[self.done, 0] >= self.clock.end)
+
+    def _make_room(self) -> None:
+        """Twice the rows, where a scheme decides the length of its steps and took more of them than expected."""
+        self.steps = 2 * max(self.steps, 1)
+        for name, rows in (("rows", self.steps + 1), ("iterations", self.steps), ("residuals", self.steps)):
+            old = getattr(self, name)
+            new = np.zeros((rows, old.shape[1]), old.dtype)
+            new[: len(old)] = old
+            setattr(self, name, new)
 
     def advance(self, interrupted: Callable[[], bool], show: Callable[[int], None]) -> None:
         """All steps, in chunks of about CHUNK_SECONDS."""
         from stickslip.engine.advance import advance
 
-        p, chunk = self.program, 16
-        while self.done < self.steps and self.failure is None and not interrupted():
+        chunk = 0  # the first call makes no step: it loads the compiled loop, which is no time of a step
+        p = self.program
+        while not self.complete and self.failure is None and not interrupted():
+            if self.done == self.steps:
+                self._make_room()
             last, begin = min(self.steps, self.done + chunk), time.perf_counter()
             self.done, failed = advance(
                 p.tables,
@@ -106,8 +132,11 @@ class ProgramRun:
             if failed >= 0:
                 self.failure = self._describe(failed)
             elapsed = time.perf_counter() - begin
+            show(round((self.rows[self.done, 0] - self.clock.start) / self.clock.step))
+            if chunk == 0:
+                chunk = 16
+                continue
             self.seconds += elapsed
-            show(self.done)
             chunk = max(1, min(4 * chunk, int(chunk * CHUNK_SECONDS / max(elapsed, 1e-9))))
 
     def columns(self) -> dict[str, np.ndarray]:
@@ -125,4 +154,4 @@ class ProgramRun:
             f"the {stage.replace('_', ' ')} did not converge. Residual {reached} (tolerance {self.options.tolerance:g}) after "
             f"{count} iterations, with restarts, other prox parameters and damping. A smaller dt often helps"
         )
-        return Failure(stage, residual, message)
+        return Failure(float(self.memory[self.clock.t_1]), stage, residual, message)

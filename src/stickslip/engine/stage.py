@@ -55,6 +55,7 @@ class Stage:
     equations: dict[str, ca.SX] = field(default_factory=dict)
     laws: list[Law] = field(default_factory=list)
     updates: dict[str, tuple[str, ca.SX]] = field(default_factory=dict)
+    single: set[str] = field(default_factory=set)  # updates that are taken once, not summed over parts
     statuses: dict[str, str] = field(default_factory=dict)
 
     # -- what is known ---------------------------------------------------------------------------------------------
@@ -102,9 +103,15 @@ class Stage:
         self.guesses[name] = guess
         return self.unknowns[name][1]
 
-    def percussions(self, name: str) -> Percussions:
-        """Unknown percussions of all constraints. Iterations start from those of the last step."""
-        return Percussions(*[self.unknown(f"{name}.{space}", space) for space in SPACES])
+    def percussions(self, name: str, *, cold: bool = False) -> Percussions:
+        """Unknown percussions of all constraints. Iterations start from those of the last step, or from zero if `cold`.
+
+        A cold start gives dependent constraints percussions of minimum norm (each in units of its Delassus diagonal).
+        """
+        if cold:
+            for space in SPACES:
+                self.known(f"nothing.{space}", space)  # a field that no stage writes stays zero
+        return Percussions(*[self.unknown(f"{name}.{x}", x, f"nothing.{x}" if cold else None) for x in SPACES])
 
     def position(self, name: str, residual: Callable[[ca.SX], ca.SX], guess: str = "q_0") -> ca.SX:
         """The coordinates that solve residual(q) = 0, the kinematic equation of the scheme.
@@ -164,9 +171,12 @@ class Stage:
     def update(self, name: str, space: str, value: ca.SX) -> None:
         """Give a field a new value once the stage is solved.
 
-        In the spaces q and u the value must not depend on the part (it is taken once per block of coordinates); use `total`
-        for a sum over parts.
+        In the spaces q, u and one the value must not depend on the part (it is taken once, or once per block of
+        coordinates); use `total` for a sum over parts. A stage may give dt and t_1 new values: then the scheme decides
+        the length of its steps, time is summed up, and a run ends with the first step that reaches its end time.
         """
+        if space == "one":
+            self.single.add(name)
         if self.is_node if space in ("q", "u") else not self.is_node:
             self.updates[name] = (space, value)
 
