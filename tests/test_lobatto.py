@@ -84,6 +84,14 @@ def test_order_conditions_to_round_off(s):
     assert np.allclose(b[:, None] * a_hat + (b[:, None] * a).T, np.outer(b, b), rtol=0, atol=1e-15)
 
 
+@pytest.mark.parametrize("s", range(2, 21))
+def test_each_multiplier_moves_its_own_row(s):
+    """The solver scales R_(i-1) by dg(Q_i)/dR_(i-1) ~ (A A^)_(i, i-1) and dgamma_F(V_i)/dR_(i-1) ~ a^_(i, i-1), both > 0."""
+    _, _, a, a_hat = tableau(s)
+    for coupling in (a @ a_hat, a_hat):
+        assert np.diag(coupling[1:, :-1]).min() > 0
+
+
 def test_stages_must_be_a_number_from_two():
     for stages in (1, 2.5, "3"):
         with pytest.raises(ss.OptionError, match="stages"):

@@ -150,7 +150,7 @@ class EventDriven(Scheme):
     >>> import stickslip as ss
     >>> ball = ss.benchmarks.rotating_bouncing_ball(case=2)
     >>> solution = ss.solve(ball, t_end=1.0, dt=1e-2, method="event-driven", rtol=1e-10)
-    >>> abs(solution.u[-1, 0] + 10 / 7) < 1e-9
+    >>> bool(abs(solution.u[-1, 0] + 10 / 7) < 1e-9)
     True
     """
 
