@@ -21,6 +21,10 @@ from stickslip.engine.stage import SPACES
 
 ROUND_OFF = 1e-12  # relative residual of the five problems: their linear systems are solved to about 1e-14
 GAP = 16 * np.finfo(float).eps  # of the size of the coordinates: what counts as touching
+# Contacts that close at once in exact arithmetic (a flat face) do so to the accuracy of the positions only. One impact of
+# both differs from two impacts in a row, so approaching contacts within this distance (of the size of the coordinates) are
+# taken together.
+TOGETHER = 1e-10
 SLIP = 1e-10  # speed, relative to the velocities, that counts as none
 MARGIN = 1e-10  # forces: relative distance to zero, or to the friction cone, that counts as none
 SAMPLES = 4  # of every step of the integrator, in search of events; gaps are followed to their minima in between
@@ -331,8 +335,9 @@ class EventRun:
         """
         rest = self.options.rest_velocity
         v = self._see(self.t, self.y)
-        reach = 2 * GAP * max(1.0, np.abs(self.y[: self.n_q]).max(initial=0.0))
-        touching = (self.modes.closed > 0) | (v["gap"] <= reach)
+        size = max(1.0, np.abs(self.y[: self.n_q]).max(initial=0.0))
+        near = np.where(v["gap_dot"] < -rest, TOGETHER, 2 * GAP) * size
+        touching = (self.modes.closed > 0) | (v["gap"] <= near)
         if landing is not None:
             touching[landing] = True
         self.modes.closed = touching.astype(float)
