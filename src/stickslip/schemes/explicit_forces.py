@@ -66,7 +66,14 @@ class HalfExplicitAcceleration(Scheme):
     facts = Facts(
         summary="trapezoidal rule, contact forces from accelerations; frictionless, drifts, for comparison",
         source="Schindler, Rezaei, Kursawe, Acary 2014, section 3 and Fig. 4",
-        order=1,  # 2 with bilateral constraints alone
+        order=2,
+        contact_order=1,
+        unknowns={
+            "start_forces": "n_u + n_P",
+            "free_velocity": "2*n_u",
+            "impact": "n_u + n_P",
+            "end_forces": "n_u + n_P",
+        },
         levels=("acceleration",),
         contact_level="acceleration",
         friction=False,
@@ -127,6 +134,12 @@ class ExplicitVelocity(Scheme):
         summary="trapezoidal rule, contact forces that project the last velocities; drifts, for comparison",
         source="Schindler, Rezaei, Kursawe, Acary 2014, section 4 and Fig. 7",
         order=1,
+        unknowns={
+            "start_forces": "2*n_u + n_P",
+            "free_velocity": "2*n_u",
+            "impact": "n_u + n_P",
+            "end_forces": "2*n_u + n_P",
+        },
         levels=(),
         contact_level="no",
     )

@@ -155,6 +155,7 @@ class HalfExplicit(Scheme):
         summary="explicit forces, constraints on velocity level; order 2 between impacts, forces and impulses apart",
         source="Schindler, Rezaei, Kursawe, Acary 2014, section 5 and Fig. 9",
         order=2,
+        unknowns={"prediction": "n_u + n_P", "free_velocity": "2*n_u", "impact": "n_u + n_P", "output": "n_u + n_P"},
         levels=("velocity",),
         contact_level="velocity",
     )

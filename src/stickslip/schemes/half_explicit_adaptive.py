@@ -64,6 +64,13 @@ class HalfExplicitAdaptive(Scheme):
         summary="half-explicit with steps of dt/10 where a contact closes; order 2 between impacts",
         source="Schindler, Rezaei, Kursawe, Acary 2014, section 7.2 and Fig. 24",
         order=2,
+        unknowns={
+            "free_prediction": "n_u",
+            "free_velocity": "2*n_u",
+            "impact": "n_u + n_P",
+            "prediction": "n_u + n_P",
+            "output": "n_u + n_P",
+        },
         levels=("velocity",),
         contact_level="velocity",
     )

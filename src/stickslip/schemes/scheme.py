@@ -27,7 +27,9 @@ METHODS: dict[str, type[Scheme]] = {}
 class Facts:
     """What a scheme promises, and from where it is.
 
-    order: of q and u while the contact status does not change (smooth constrained motion, persistent sliding).
+    order: of q and u in smooth motion with bilateral constraints. contact_order: in persistent contact, with friction if the
+    scheme has it; the same if not given.
+    unknowns: how many each stage has, in terms of n_q, n_u and n_P = n_g + n_gamma + n_N + n_F.
     levels: of "position", "velocity", "acceleration", where bilateral constraints are met to the tolerance.
     contact_level: where closed contacts are met. symmetric, variational: of the scheme for smooth motion.
     """
@@ -37,10 +39,12 @@ class Facts:
     order: int | None
     levels: tuple[str, ...]
     contact_level: str
+    unknowns: Mapping[str, str]
     symmetric: bool = False
     variational: bool = False
     friction: bool = True
     general_kinematics: bool = True
+    contact_order: int | None = None
 
 
 @dataclass(frozen=True)
