@@ -165,6 +165,7 @@ class EventDriven(Scheme):
         summary="finds every event, integrates between them to rtol and atol: ground truth for systems with few events",
         source="SciPy's solve_ivp methods between events",
         order=None,
+        unknowns={"motion": "n_u + n_P", "choice": "n_u + n_P", "impact": "n_u + n_P"},
         levels=("position", "velocity", "acceleration"),
         contact_level="position",
     )

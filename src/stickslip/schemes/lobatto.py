@@ -93,7 +93,8 @@ class Lobatto(Scheme):
     facts = Facts(
         summary="s stages on position and velocity level; no penetration, order 2s - 2 in persistent contact",
         source="Capobianco, Harsch, Leyendecker 2024, (47) to (59)",
-        order=4,  # of the default, s = 3
+        order=4,  # of the default s = 3; 2s - 2
+        unknowns={"position_stage": "3*n_u + 2*n_P", "velocity_stage": "n_u + n_P"},  # s n_u + (s - 1) n_P
         levels=("position", "velocity"),
         contact_level="position",
         symmetric=True,
