@@ -102,7 +102,7 @@ def test_declared_number_of_unknowns(name):
     scheme = SCHEMES[name]
     system = slope(scheme.facts.friction)
     program = scheme.compile(derive(system))
-    n = {"n_q": 2, "n_u": 2, "n_P": 2 if scheme.facts.friction else 1}
+    n = {"n_q": 2, "n_u": 2, "n_P": 2 if scheme.facts.friction else 1, "n_g": 0, "n_N": 1}
     declared = {stage: eval(text, {}, n) for stage, text in scheme.facts.unknowns.items()}  # such as "2*n_u + n_P"
     assert program.unknowns == declared
 

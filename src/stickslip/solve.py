@@ -178,15 +178,19 @@ def _scheme(method: str | Scheme, options: dict[str, Any]) -> Scheme:
 
 def _check_capability(scheme: Scheme, model: Model) -> None:
     needs = {
+        "contacts": any(part.type.n["N"] for part in model.parts),
         "friction": any(part.type.frictions for part in model.parts),
         "general_kinematics": not all(block.canonical for block in model.system.blocks),
     }
-    words = {"friction": "friction", "general_kinematics": "kinematics other than qdot = u"}
+    words = {"contacts": "contacts", "friction": "friction", "general_kinematics": "kinematics other than qdot = u"}
     for need, wanted in needs.items():
         if wanted and not getattr(scheme.facts, need):
             able = [n for n, s in METHODS.items() if all(getattr(s.facts, k) for k, v in needs.items() if v)]
+            default = METHODS[scheme.name]().options
+            changed = ", ".join(f"{k}={v!r}" for k, v in scheme.options.items() if v != default[k])
+            method = f"{scheme.name!r} with {changed}" if changed else f"{scheme.name!r}"
             raise MethodError(
-                f"method {scheme.name!r} cannot treat {words[need]}, which {model.system.name!r} has; these can: "
+                f"method {method} cannot treat {words[need]}, which {model.system.name!r} has; these can: "
                 f"{', '.join(sorted(able))}"
             )
 

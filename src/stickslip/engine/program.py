@@ -27,8 +27,18 @@ class If:
     """A branch of a program: `then` if any entry of the field `test` is positive, else `otherwise`."""
 
     test: str
-    then: tuple[StageFunction | If, ...]
-    otherwise: tuple[StageFunction | If, ...] = ()
+    then: tuple[Step, ...]
+    otherwise: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """Stages that are solved one after another, again and again, until none of them changes anything."""
+
+    stages: tuple[StageFunction, ...]
+
+
+Step = StageFunction | If | Repeat
 
 
 @dataclass(frozen=True)
@@ -71,8 +81,8 @@ class Program:
 def assemble(
     model: Model,
     *,
-    begin: Sequence[StageFunction | If] = (),
-    step: Sequence[StageFunction | If],
+    begin: Sequence[Step] = (),
+    step: Sequence[Step],
     carry: Mapping[str, str],
     results: Mapping[str, str],
 ) -> Program:
@@ -100,7 +110,7 @@ def assemble(
         evaluate[stage] = builder.evaluation(stage.__name__, sheets[stage])
         guesses[stage] = {k: g for sheet in sheets[stage] for k, g in sheet.guesses.items() if g is not None}
 
-    def code(items: Sequence[StageFunction | If]) -> list[list[int]]:
+    def code(items: Sequence[Step]) -> list[list[int]]:
         out: list[list[int]] = []
         for item in items:
             if isinstance(item, If):
@@ -108,6 +118,11 @@ def assemble(
                 where = [layout.start[item.test], layout.size[item.test]]
                 out.append([tb.JUMP_UNLESS, len(then) + 2, *where])
                 out += [*then, [tb.JUMP, len(otherwise) + 1, 0, 0], *otherwise]
+                continue
+            if isinstance(item, Repeat):
+                sweep = code(item.stages)
+                solved = [k for k in (solve[stage] for stage in item.stages) if k is not None]
+                out += [*sweep, *[[tb.AGAIN, len(sweep) + 1, k, 0] for k in solved[-1:]]]
                 continue
             out += [_copy(layout, source, target) for target, source in guesses[item].items()]
             out += [[tb.SOLVE, k, 0, 0] for k in (solve[item],) if k is not None]
@@ -131,10 +146,12 @@ def assemble(
     )
 
 
-def _stages(items: Sequence[StageFunction | If]) -> Iterator[StageFunction]:
+def _stages(items: Sequence[Step]) -> Iterator[StageFunction]:
     for item in items:
         if isinstance(item, If):
             yield from _stages((*item.then, *item.otherwise))
+        elif isinstance(item, Repeat):
+            yield from item.stages
         else:
             yield item
 
@@ -349,7 +366,8 @@ class _Builder:
         """The table row of a law; `columns` maps local to global unknowns, `base` is where the instance's values begin."""
         own = columns[block.rows]
         row_in_space = int(own[0]) - first[block.by]
-        where, status = (-1 if f is None else self.layout.start[f] + row_in_space for f in (block.where, block.status))
+        fields = (block.where, block.status, block.when, block.unless)
+        places = [-1 if f is None else self.layout.start[f] + row_in_space for f in fields]
         parts_0 = self._length["parts"]
         ends = []
         for component, col, at in block.triplets:
@@ -357,7 +375,7 @@ class _Builder:
         z_component, z_col, _ = block.triplets[1]
         alone = len(z_col) == len(own) and bool((columns[z_col] == own[z_component]).all())
         y, z, radius = (base + at if at >= 0 else -1 for at in (block.y, block.z, block.radius))
-        return [block.kind, len(own), int(own[0]), where, status, y, z, radius, parts_0, *ends, int(alone)]
+        return [block.kind, len(own), int(own[0]), *places, y, z, radius, parts_0, *ends, int(alone)]
 
 
 @dataclass(frozen=True)
@@ -369,6 +387,8 @@ class _Block:
     by: str
     where: str | None
     status: str | None
+    when: str | None
+    unless: str | None
     rows: np.ndarray
     y: int
     z: int
@@ -440,7 +460,8 @@ class _Local:
                     self._triplets(r, 1) if r >= 0 else self._triplets(0, 0),
                 )
                 rows = self._column[law.by] + first + np.arange(size)
-                yield _Block(k, law.kind, law.by, law.where, law.status, rows, y + first, z + first, r, triplets)
+                fields = (law.where, law.status, law.when, law.unless)
+                yield _Block(k, law.kind, law.by, *fields, rows, y + first, z + first, r, triplets)
 
 
 def _order(n: int, pairs: np.ndarray) -> tuple[np.ndarray, int]:

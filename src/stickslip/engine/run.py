@@ -13,6 +13,7 @@ from stickslip.engine.program import Program
 from stickslip.engine.stage import SPACES
 
 RESULTS = {"q_1": "q", "u_1": "u"} | {f"P.{space}": space for space in SPACES}
+NOTHING = np.zeros((0, 4), np.int64)  # a program without instructions
 ROUNDING = 1e-9  # of a step, that the last time may miss t_end by
 CHUNK_SECONDS = 0.1  # of compiled steps between two looks at the clock and at Ctrl-C
 
@@ -107,15 +108,15 @@ class ProgramRun:
         """All steps, in chunks of about CHUNK_SECONDS."""
         from stickslip.engine.advance import advance
 
-        chunk = 0  # the first call makes no step: it loads the compiled loop, which is no time of a step
-        p = self.program
+        p, chunk = self.program, 16
+        self._begin()
         while not self.complete and self.failure is None and not interrupted():
             if self.done == self.steps:
                 self._make_room()
             last, begin = min(self.steps, self.done + chunk), time.perf_counter()
             self.done, failed = advance(
                 p.tables,
-                p.begin,
+                NOTHING,
                 p.step,
                 p.carry,
                 self.memory,
@@ -133,11 +134,25 @@ class ProgramRun:
                 self.failure = self._describe(failed)
             elapsed = time.perf_counter() - begin
             show(round((self.rows[self.done, 0] - self.clock.start) / self.clock.step))
-            if chunk == 0:
-                chunk = 16
-                continue
             self.seconds += elapsed
             chunk = max(1, min(4 * chunk, int(chunk * CHUNK_SECONDS / max(elapsed, 1e-9))))
+
+    def _begin(self) -> None:
+        """The stages before the first step; what they say about further fields goes to row 0.
+
+        It also loads the compiled loop, which is no time of a step.
+        """
+        from stickslip.engine.advance import advance
+
+        p, rows, first = self.program, np.zeros((2, self.record.size)), (0, 1)
+        state = (self.memory, self.work, self.options, self.clock)
+        _, failed = advance(
+            p.tables, p.begin, NOTHING, NOTHING, *state, *first, self.record, rows, self.iterations, self.residuals
+        )
+        if failed >= 0:
+            self.failure = self._describe(failed)
+        further = 1 + sum(p.layout.size[name] for name in RESULTS)
+        self.rows[0, further:] = rows[1, further:]
 
     def columns(self) -> dict[str, np.ndarray]:
         """The rows that are done, split into fields."""
@@ -149,9 +164,10 @@ class ProgramRun:
     def _describe(self, failed: int) -> Failure:
         residual, count = float(self.residuals[self.done, failed]), self.iterations[self.done, failed]
         reached = f"{residual:.2e}" if np.isfinite(residual) else "not finite"
-        stage = self.stages[failed]
-        message = (
-            f"the {stage.replace('_', ' ')} did not converge. Residual {reached} (tolerance {self.options.tolerance:g}) after "
-            f"{count} iterations, with restarts, other prox parameters and damping. A smaller dt often helps"
-        )
+        stage, tolerance = self.stages[failed], self.options.tolerance
+        what = f"the {stage.replace('_', ' ')} did not converge. Residual {reached} (tolerance {tolerance:g})"
+        tried = f"after {count} iterations, with restarts, other prox parameters and damping"
+        if residual < tolerance:  # of every stage that is solved in turn, but never of all at once
+            what, tried = "the stages that are solved in turn", f"did not settle after {count} iterations of {stage!r}"
+        message = f"{what} {tried}. A smaller dt often helps"
         return Failure(float(self.memory[self.clock.t_1]), stage, residual, message)

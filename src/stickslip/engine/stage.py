@@ -30,7 +30,8 @@ class Law:
     """Rows y paired with the multipliers z of the unknown `by`.
 
     ZERO: y = 0. NORMAL: 0 <= y, 0 <= z, y z = 0. BALL: -z in the ball of `radius`, y in its normal cone. Rows whose field
-    `where` is positive are switched off (z = 0); the branch that was taken is kept in the field `status`, -1 for closed.
+    `where` is positive are switched off (z = 0); the branch that was taken is kept in the field `status`, -1 for
+    closed. A law applies only to elements whose field `when` is positive and whose field `unless` is not.
     """
 
     kind: int
@@ -40,6 +41,8 @@ class Law:
     radius: ca.SX
     where: str | None = None
     status: str | None = None
+    when: str | None = None
+    unless: str | None = None
 
 
 @dataclass
@@ -164,9 +167,25 @@ class Stage:
             self.statuses[name] = "N"
         self.laws.append(Law(NORMAL, self._name_of(by), y, P, ca.SX(0, 1), where, status))
 
-    def friction(self, y: ca.SX, P: ca.SX, *, radius: ca.SX, by: ca.SX) -> None:
-        """Stick (y = 0) or slip (P = -radius y/|y|), enforced by the unknowns `by` (a summand of P)."""
-        self.laws.append(Law(BALL, self._name_of(by), y, P, radius))
+    def friction(
+        self,
+        y: ca.SX,
+        P: ca.SX,
+        *,
+        radius: ca.SX,
+        by: ca.SX,
+        status: str | None = None,
+        when: str | None = None,
+        unless: str | None = None,
+    ) -> None:
+        """y in the normal cone of the ball of `radius` at -P, enforced by `by`: stick, or slip with P = -radius y/|y|.
+
+        `status`: field over slip components that keeps the branch, -1 stick and 1 slip. With `when` and `unless`, such
+        fields of an earlier law, two laws share the unknowns `by`: one for elements that slip, one for those that stick.
+        """
+        for name in (n for n in (status, when, unless) if n):
+            self.statuses[name] = "F"
+        self.laws.append(Law(BALL, self._name_of(by), y, P, radius, None, status, when, unless))
 
     def update(self, name: str, space: str, value: ca.SX) -> None:
         """Give a field a new value once the stage is solved.

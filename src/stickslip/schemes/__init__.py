@@ -2,6 +2,7 @@
 
 from stickslip.schemes.event_driven import EventDriven
 from stickslip.schemes.explicit_forces import ExplicitVelocity, HalfExplicitAcceleration
+from stickslip.schemes.generalized_alpha import GeneralizedAlpha
 from stickslip.schemes.half_explicit import HalfExplicit
 from stickslip.schemes.half_explicit_adaptive import HalfExplicitAdaptive
 from stickslip.schemes.lobatto import Lobatto
@@ -18,6 +19,7 @@ __all__ = [
     "EventDriven",
     "ExplicitVelocity",
     "Facts",
+    "GeneralizedAlpha",
     "HalfExplicit",
     "HalfExplicitAcceleration",
     "HalfExplicitAdaptive",

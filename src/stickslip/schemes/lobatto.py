@@ -25,7 +25,7 @@ a quaternion is kept to that order only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
 
@@ -93,8 +93,8 @@ class Lobatto(Scheme):
     facts = Facts(
         summary="s stages on position and velocity level; no penetration, order 2s - 2 in persistent contact",
         source="Capobianco, Harsch, Leyendecker 2024, (47) to (59)",
-        order=4,  # of the default s = 3; 2s - 2
-        unknowns={"position_stage": "3*n_u + 2*n_P", "velocity_stage": "n_u + n_P"},  # s n_u + (s - 1) n_P
+        order=4,
+        unknowns={"position_stage": "3*n_u + 2*n_P", "velocity_stage": "n_u + n_P"},
         levels=("position", "velocity"),
         contact_level="position",
         symmetric=True,
@@ -104,6 +104,9 @@ class Lobatto(Scheme):
     def __post_init__(self) -> None:
         if not isinstance(self.stages, int) or self.stages < 2:
             raise OptionError(f"stages = {self.stages!r} of method 'lobatto' must be a whole number of at least 2")
+        s, unknowns = self.stages, dict(type(self).facts.unknowns)
+        unknowns["position_stage"] = f"{s}*n_u + {s - 1}*n_P"
+        object.__setattr__(self, "facts", replace(type(self).facts, order=2 * s - 2, unknowns=unknowns))
 
     def step(self) -> tuple[StageFunction, ...]:
         return self.position_stage, self.velocity_stage
