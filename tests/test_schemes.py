@@ -15,7 +15,6 @@ from scipy.interpolate import CubicHermiteSpline
 import stickslip as ss
 from stickslip.engine.derive import derive
 from stickslip.math import cos, dot, exp, norm, vector
-from stickslip.solve import _program
 
 SCHEMES = {name: scheme() for name, scheme in ss.METHODS.items() if name != "event-driven"}
 CASES = list(SCHEMES)
@@ -102,7 +101,7 @@ def test_exactly_the_declared_levels_are_met(name):
 def test_declared_number_of_unknowns(name):
     scheme = SCHEMES[name]
     system = slope(scheme.facts.friction)
-    program = _program(derive(system), scheme)
+    program = scheme.compile(derive(system))
     n = {"n_q": 2, "n_u": 2, "n_P": 2 if scheme.facts.friction else 1, "n_g": 0, "n_N": 1}
     declared = {stage: eval(text, {}, n) for stage, text in scheme.facts.unknowns.items()}  # such as "2*n_u + n_P"
     assert program.unknowns == declared
@@ -145,16 +144,18 @@ def test_energy_does_not_rise_at_impacts(name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_agrees_with_the_event_driven_solution(name):
-    """As dt -> 0, on the bouncing ball: errors fall with dt."""
-    if "event-driven" not in ss.METHODS:
-        pytest.skip("no event-driven scheme")
+    """On the bouncing ball, order 1: eight times smaller steps, errors smaller by a factor of 5.5 to 8.5.
+
+    The error of one run depends on where in a step the impacts fall, by a factor of up to 60; so it is the mean over six steps.
+    """
     system = ss.benchmarks.bouncing_ball()
-    t_end = 1.0
-    exact = ss.solve(system, t_end=t_end, dt=1e-2, method="event-driven")
-    errors = []
-    for dt in (4e-3, 5e-4):
-        s = ss.solve(system, t_end=t_end, dt=dt, method=SCHEMES[name])
-        q = np.interp(exact.t, s.t, s.q[:, 0])
-        errors.append(np.abs(q - exact.q[:, 0]).mean())
-    assert errors[1] < 3e-3
-    assert errors[1] < errors[0] / 3
+    exact = ss.solve(system, t_end=1.0, dt=1e-2, method="event-driven")
+
+    def error(dt: float) -> float:
+        s = ss.solve(system, t_end=1.0, dt=dt, method=SCHEMES[name])
+        return np.abs(np.interp(exact.t, s.t, s.q[:, 0]) - exact.q[:, 0]).mean()
+
+    shares = (1, 0.93, 0.87, 0.81, 0.76, 0.71)
+    coarse, fine = (np.mean([error(dt * share) for share in shares]) for dt in (4e-3, 5e-4))
+    assert fine < 1.5e-3
+    assert fine < coarse / 5

@@ -457,3 +457,28 @@ def observe(
         evaluate(t, k, memory, w)
         for i in range(record.size):
             out[n, i] = memory[record[i]]
+
+
+@jit
+def call(
+    code: np.ndarray,
+    t: Tables,
+    memory: np.ndarray,
+    w: Work,
+    options: Options,
+    inputs: np.ndarray,
+    values: np.ndarray,
+    record: np.ndarray,
+    out: np.ndarray,
+    iterations: np.ndarray,
+    residuals: np.ndarray,
+) -> int:
+    """A program as a function: `values` go to the places `inputs`, the places `record` to `out`; -1, or what failed."""
+    for i in range(inputs.size):
+        memory[inputs[i]] = values[i]
+    iterations[:] = 0
+    residuals[:] = 0.0
+    failed = _run(code, t, memory, w, options, iterations, residuals)
+    for i in range(record.size):
+        out[i] = memory[record[i]]
+    return failed
