@@ -8,7 +8,6 @@ import platform
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,15 +20,14 @@ from stickslip._version import __version__
 from stickslip.engine.check import check_initial_state, check_laws, check_mass
 from stickslip.engine.derive import Model, derive
 from stickslip.engine.observe import observation, observe
-from stickslip.engine.program import Program, assemble
+from stickslip.engine.program import Program
+from stickslip.engine.run import RESULTS, ROUNDING, Failure, Run, Start
 from stickslip.engine.stage import SPACES
 from stickslip.errors import ConvergenceError, MethodError, OptionError, unknown_name
 from stickslip.model.system import System
 from stickslip.schemes import METHODS, Scheme
 from stickslip.solution import Names, Solution, Stats
 
-RESULTS = {"q_1": "q", "u_1": "u"} | {f"P.{space}": space for space in SPACES}
-CHUNK_SECONDS = 0.1  # of compiled steps between two looks at the clock and at Ctrl-C
 COMPILED: WeakKeyDictionary[System, dict[Any, Any]] = WeakKeyDictionary()
 
 
@@ -57,8 +55,9 @@ def solve(
     velocities. max_iterations: of one attempt of Newton's method. prox: parameter of the proximal point functions, instead
     of the automatic one; it decides about convergence, not about the result. progress: a bar on the terminal.
 
-    The number of steps is (t_end - t_start)/dt, rounded up: the last time is the first that reaches t_end. Ctrl-C returns
-    what is done. A step that cannot be solved raises `ConvergenceError`, which carries the solution up to there.
+    The number of steps is (t_end - t_start)/dt, rounded up: the last time is the first that reaches t_end. A scheme
+    that decides the length of its steps may take more; `solution.t` holds the times. Ctrl-C returns what is done. A step
+    that cannot be solved raises `ConvergenceError`, which carries the solution up to there.
 
     >>> import stickslip as ss
     >>> solution = ss.solve(ss.benchmarks.bouncing_ball(), t_end=0.5, dt=1e-2, method="moreau", parameters={"e": 0.5})
@@ -87,9 +86,9 @@ def solve(
     first = observe(observing, values, np.array([t_start]), q[None, :], u[None, :])
     check_initial_state(first, {"g": names.g, "gamma": names.gamma, "contacts": names.contacts}, system.name)
 
-    program = _compiled(system, scheme, lambda: _program(model, scheme))
-    steps = max(0, math.ceil((t_end - t_start) / dt - 1e-9))
-    run = _Run(program, scheme, values, q, u, t_start, dt, steps, tol, max_iterations, prox)
+    compiled = _compiled(system, scheme, lambda: scheme.compile(model))
+    steps = max(0, math.ceil((t_end - t_start) / dt - ROUNDING))
+    run = scheme.start(compiled, Start(values, q, u, t_start, t_end, dt, steps, tol, max_iterations, prox))
     with _interruptible() as interrupted, _progress_bar(bar, steps, f"{system.name}, {scheme.name}") as show:
         run.advance(interrupted, show)
     solution = _solution(run, observing, names, values)
@@ -103,111 +102,39 @@ def solve(
             "t_start": t_start,
             "t_end": t_end,
             "parameters": {n: v for n, v in system.parameter_values(parameters).items() if n in (parameters or {})},
-            "complete": run.done == steps,
+            "complete": run.complete,
             **_versions(),
         }
     )
-    if run.failed >= 0:
-        raise _convergence_error(run, solution, tol)
-    if run.done < steps:
-        solution.provenance["interrupted"] = f"Ctrl-C after {run.done} of {steps} steps, t = {solution.t[-1]:g}"
+    if run.failure is not None:
+        solution.provenance["interrupted"] = f"step {run.done + 1} could not be solved"
+        raise _convergence_error(run.failure, solution, run.done)
+    if not run.complete:
+        solution.provenance["interrupted"] = f"Ctrl-C after {run.done} steps, t = {solution.t[-1]:g} of {t_end:g}"
     return solution
 
 
-class _Run:
-    """One run: the memory of the program, and the rows that are filled."""
-
-    def __init__(
-        self,
-        program: Program,
-        scheme: Scheme,
-        values: np.ndarray,
-        q: np.ndarray,
-        u: np.ndarray,
-        t_start: float,
-        dt: float,
-        steps: int,
-        tol: float,
-        max_iterations: int,
-        prox: float | None,
-    ):
-        from stickslip.engine.advance import Clock, Options, workspace
-
-        layout = program.layout
-        self.program, self.steps, self.done, self.failed, self.seconds = program, steps, 0, -1, 0.0
-        self.memory = np.zeros(layout.total)
-        self.memory[layout.places("parameters")] = values
-        self.memory[layout.places("q_0")], self.memory[layout.places("u_0")] = q, u
-        self.fields = [*RESULTS, *scheme.extra]
-        self.record = np.concatenate([layout.places("t_1"), *[layout.places(name) for name in self.fields]])
-        self.rows = np.zeros((steps + 1, self.record.size))
-        self.rows[0, : 1 + q.size + u.size] = np.concatenate([[t_start], q, u])
-        self.iterations = np.zeros((max(steps, 1), len(program.solved)), np.int64)
-        self.residuals = np.zeros((max(steps, 1), len(program.solved)))
-        self.work, self.options = workspace(program), Options(tol, max_iterations, prox or 0.0)
-        self.clock = Clock(layout.start["t_0"], layout.start["t_1"], layout.start["dt"], float(t_start), float(dt))
-
-    def advance(self, interrupted: Callable[[], bool], show: Callable[[int], None]) -> None:
-        """All steps, in chunks of about CHUNK_SECONDS."""
-        from stickslip.engine.advance import advance
-
-        p, chunk = self.program, 0  # the first call makes no step: it loads the compiled loop, which is no time of a step
-        while self.done < self.steps and self.failed < 0 and not interrupted():
-            last, begin = min(self.steps, self.done + chunk), time.perf_counter()
-            self.done, self.failed = advance(
-                p.tables,
-                p.begin,
-                p.step,
-                p.carry,
-                self.memory,
-                self.work,
-                self.options,
-                self.clock,
-                self.done,
-                last,
-                self.record,
-                self.rows,
-                self.iterations,
-                self.residuals,
-            )
-            elapsed = (time.perf_counter() - begin) if chunk else 0.0
-            self.seconds += elapsed
-            show(self.done)
-            chunk = max(1, min(4 * chunk, int(chunk * CHUNK_SECONDS / max(elapsed, 1e-9)))) if chunk else 16
-
-    def columns(self) -> dict[str, np.ndarray]:
-        """The rows that are done, split into fields."""
-        rows = self.rows[: self.done + 1]
-        ends = np.cumsum([1, *[self.program.layout.size[name] for name in self.fields]])
-        parts = np.split(rows, ends[:-1], axis=1)
-        return {name: np.ascontiguousarray(part) for name, part in zip(["t", *self.fields], parts, strict=True)}
-
-
-def _solution(run: _Run, observing: Program, names: Names, values: np.ndarray) -> Solution:
+def _solution(run: Run, observing: Program, names: Names, values: np.ndarray) -> Solution:
     c = run.columns()
     t = c["t"][:, 0].copy()
     seen = observe(observing, values, t, c["q_1"], c["u_1"])
     kinetic, potential = seen.pop("kinetic")[:, 0].copy(), seen.pop("potential")[:, 0].copy()
-    stats = Stats(run.program.solved, run.iterations[: run.done], run.residuals[: run.done], run.seconds)
+    stats = Stats(run.stages, run.iterations[: run.done], run.residuals[: run.done], run.seconds)
     seen |= {f"P_{space}": c[f"P.{space}"] for space in SPACES}
     arrays: dict[str, Any] = seen | {"t": t, "q": c["q_1"], "u": c["u_1"], "kinetic": kinetic, "potential": potential}
-    extra = {name: c[name] for name in run.fields if name not in RESULTS}
+    extra = {name: c[name] for name in c if name not in ("t", *RESULTS)}
     return Solution(**arrays, extra=extra, stats=stats, names=names)
 
 
-def _convergence_error(run: _Run, solution: Solution, tol: float) -> ConvergenceError:
-    stage, step, t = run.program.solved[run.failed], run.done, float(solution.t[-1])
-    residual, count = run.residuals[step, run.failed], run.iterations[step, run.failed]
-    solution.provenance["interrupted"] = f"step {step + 1} could not be solved"
-    reached = f"{residual:.2e}" if np.isfinite(residual) else "not finite"
+def _convergence_error(failure: Failure, solution: Solution, step: int) -> ConvergenceError:
+    t = float(solution.t[-1])
     return ConvergenceError(
-        f"step {step + 1}, from t = {t:g} to {t + run.clock.step:g}: the {stage.replace('_', ' ')} did not converge. "
-        f"Residual {reached} (tolerance {tol:g}) after {count} iterations, with restarts, other prox parameters and "
-        "damping. A smaller dt often helps; the solution up to there is in the attribute `solution` of this error.",
+        f"step {step + 1}, from t = {t:g} to {failure.t_1:g}: {failure.message}; the solution up to there is in the "
+        "attribute `solution` of this error.",
         time=t,
         step=step,
-        stage=stage,
-        residual=float(residual),
+        stage=failure.stage,
+        residual=failure.residual,
         solution=solution,
     )
 
@@ -251,15 +178,19 @@ def _scheme(method: str | Scheme, options: dict[str, Any]) -> Scheme:
 
 def _check_capability(scheme: Scheme, model: Model) -> None:
     needs = {
+        "contacts": any(part.type.n["N"] for part in model.parts),
         "friction": any(part.type.frictions for part in model.parts),
         "general_kinematics": not all(block.canonical for block in model.system.blocks),
     }
-    words = {"friction": "friction", "general_kinematics": "kinematics other than qdot = u"}
+    words = {"contacts": "contacts", "friction": "friction", "general_kinematics": "kinematics other than qdot = u"}
     for need, wanted in needs.items():
         if wanted and not getattr(scheme.facts, need):
             able = [n for n, s in METHODS.items() if all(getattr(s.facts, k) for k, v in needs.items() if v)]
+            default = METHODS[scheme.name]().options
+            changed = ", ".join(f"{k}={v!r}" for k, v in scheme.options.items() if v != default[k])
+            method = f"{scheme.name!r} with {changed}" if changed else f"{scheme.name!r}"
             raise MethodError(
-                f"method {scheme.name!r} cannot treat {words[need]}, which {model.system.name!r} has; these can: "
+                f"method {method} cannot treat {words[need]}, which {model.system.name!r} has; these can: "
                 f"{', '.join(sorted(able))}"
             )
 
@@ -278,12 +209,6 @@ def _compiled(system: System, key: Any, make: Callable[[], Any]) -> Any:
 def _observed_model(system: System) -> tuple[Model, Program]:
     model = derive(system)
     return model, observation(model)
-
-
-def _program(model: Model, scheme: Scheme) -> Program:
-    return assemble(
-        model, begin=scheme.begin(), step=scheme.step(), carry=scheme.carry, results={**RESULTS, **scheme.extra}
-    )
 
 
 def _announce_first_compile(say: Callable[[str], None]) -> None:

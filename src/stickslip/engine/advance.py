@@ -18,7 +18,7 @@ from stickslip.engine.call import call_kernel
 from stickslip.engine.program import Program
 from stickslip.engine.tables import Tables
 from stickslip.jit import jit, jit_inline
-from stickslip.nonsmooth.laws import CLOSED, NORMAL, OPEN, SLIP, ball_branch, normal_branch, slip_weights
+from stickslip.nonsmooth.laws import CLOSED, NORMAL, OFF, OPEN, SLIP, ball_branch, normal_branch, slip_weights
 from stickslip.nonsmooth.linear import eliminate, eliminate_band
 
 # Pivots of a system of unit scale: dependent constraints leave rounding errors, 1e-16 to 1e-14.
@@ -26,6 +26,9 @@ SINGULAR = 1e-11
 # Then each constraint row gets a compliance of this size. The residual stays exact, so Newton's method converges as before,
 # by a factor of 1e-8 a step, to multipliers close to those it started from.
 COMPLIANCE = 1e-8
+
+# A repeated sequence of stages converges linearly, where Newton's method converges quadratically.
+SWEEPS = 10
 
 # When Newton's method does not converge: start again with percussions zero, with other prox parameters, with half steps.
 COLD = np.array([0, 1, 1, 1, 1], dtype=np.int64)
@@ -164,15 +167,19 @@ def _residual(t: Tables, p: np.ndarray, memory: np.ndarray, w: Work) -> float:
         kind, row, y, z = blocks[b, tb.KIND], blocks[b, tb.ROW], blocks[b, tb.Y], blocks[b, tb.Z]
         r = w.prox[row]
         rho = 0.0
+        where, status = blocks[b, tb.WHERE], blocks[b, tb.STATUS]
+        when, unless = blocks[b, tb.WHEN], blocks[b, tb.UNLESS]
+        if (when >= 0 and not memory[when] > 0.0) or (unless >= 0 and memory[unless] > 0.0):
+            w.branch[b] = OFF
+            continue
         if kind == NORMAL:
-            where, status = blocks[b, tb.WHERE], blocks[b, tb.STATUS]
             branch = OPEN if where >= 0 and memory[where] > 0.0 else normal_branch(raw[y], raw[z], r)
-            if status >= 0:
-                memory[status] = -1.0 if branch == CLOSED else 1.0
         else:
             rho = raw[blocks[b, tb.RADIUS]]
             branch = ball_branch(raw, y, z, blocks[b, tb.SIZE], rho, r, w.direction, b)
         w.branch[b] = branch
+        if status >= 0:
+            memory[status] = -1.0 if branch == CLOSED else 1.0
         for a in range(blocks[b, tb.SIZE]):
             if branch == CLOSED:
                 residual[row + a] = raw[y + a]
@@ -197,6 +204,8 @@ def _reduce(t: Tables, p: np.ndarray, w: Work) -> int:
         w.column[i] = 0
     for b in range(p[tb.LAW_0], p[tb.BLOCK_1]):
         row = blocks[b, tb.ROW]
+        if w.branch[b] == OFF:
+            continue
         for a in range(blocks[b, tb.SIZE]):
             w.factor[row + a] = 1.0 if w.branch[b] == CLOSED else w.scale[row + a]
         if w.branch[b] == OPEN and blocks[b, tb.OWN] == 1:
@@ -241,7 +250,7 @@ def _fill(t: Tables, p: np.ndarray, w: Work, m: int, compliance: float) -> None:
             a[column[blocks[b, tb.ROW]] * (stride + 1) + band] += compliance
     for b in range(p[tb.LAW_0], p[tb.BLOCK_1]):
         row, size, branch = blocks[b, tb.ROW], blocks[b, tb.SIZE], w.branch[b]
-        if column[row] < 0:
+        if column[row] < 0 or branch == OFF:
             continue
         y_0, y_1, z_1, rho_1 = (
             blocks[b, tb.FIRST],
@@ -333,7 +342,7 @@ def _run(
     residuals: np.ndarray,
 ) -> int:
     """Run the instructions of one step; -1, or the stage that could not be solved."""
-    at = 0
+    at, sweeps, changes = 0, 0, 0
     while at < code.shape[0]:
         what, a, b, c = code[at, 0], code[at, 1], code[at, 2], code[at, 3]
         at += 1
@@ -345,6 +354,7 @@ def _run(
         elif what == tb.SOLVE:
             count, residual, converged = solve_problem(t, a, memory, w, options)
             iterations[a] += count
+            changes += count
             residuals[a] = max(residuals[a], residual)
             if not converged:
                 return a
@@ -356,17 +366,31 @@ def _run(
                 positive = positive or memory[b + i] > 0.0
             if not positive:
                 at += a - 1
+        elif what == tb.AGAIN:
+            if changes == 0:
+                sweeps = 0
+            elif sweeps == SWEEPS * options.iterations:
+                return b
+            else:
+                sweeps += 1
+                at -= a
+            changes = 0
     return -1
 
 
 class Clock(NamedTuple):
-    """Where time lies in memory, and when the run began: t = start + n dt, free of summed rounding errors."""
+    """Where time lies in memory, and when the run began: t = start + n dt, free of summed rounding errors.
+
+    Where the scheme decides the length of its steps, `step` is the one that it is offered, and the run is over at
+    `end`; else `end` is infinite.
+    """
 
     t_0: int
     t_1: int
     dt: int
     start: float
     step: float
+    end: float
 
 
 @jit
@@ -386,13 +410,19 @@ def advance(
     iterations: np.ndarray,
     residuals: np.ndarray,
 ) -> tuple[int, int]:
-    """Steps `first` to `last`; how many are done in all, and the stage that failed or -1.
+    """Steps `first` to `last`, or to the end of the clock; how many are done in all, and the stage that failed or -1.
 
     `record` lists the places in memory that make up a row of `results`; row n is the state after n steps.
     """
     for n in range(first, last):
-        memory[clock.t_0] = clock.start + n * clock.step
-        memory[clock.t_1] = clock.start + (n + 1) * clock.step
+        if clock.end == np.inf or n == 0:
+            memory[clock.t_0] = clock.start + n * clock.step
+            memory[clock.t_1] = clock.start + (n + 1) * clock.step
+        else:
+            memory[clock.t_0] = memory[clock.t_1]
+            memory[clock.t_1] += clock.step
+        if memory[clock.t_0] >= clock.end:
+            return n, -1
         memory[clock.dt] = clock.step
         if n == 0:
             failed = _run(begin, t, memory, w, options, iterations[0], residuals[0])
@@ -427,3 +457,28 @@ def observe(
         evaluate(t, k, memory, w)
         for i in range(record.size):
             out[n, i] = memory[record[i]]
+
+
+@jit
+def call(
+    code: np.ndarray,
+    t: Tables,
+    memory: np.ndarray,
+    w: Work,
+    options: Options,
+    inputs: np.ndarray,
+    values: np.ndarray,
+    record: np.ndarray,
+    out: np.ndarray,
+    iterations: np.ndarray,
+    residuals: np.ndarray,
+) -> int:
+    """A program as a function: `values` go to the places `inputs`, the places `record` to `out`; -1, or what failed."""
+    for i in range(inputs.size):
+        memory[inputs[i]] = values[i]
+    iterations[:] = 0
+    residuals[:] = 0.0
+    failed = _run(code, t, memory, w, options, iterations, residuals)
+    for i in range(record.size):
+        out[i] = memory[record[i]]
+    return failed

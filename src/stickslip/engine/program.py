@@ -19,6 +19,7 @@ from stickslip.engine.kernel import Kernel, compile_kernel
 from stickslip.engine.stage import BALL, SPACES, ZERO, Stage
 
 StageFunction = Callable[[PartType, Stage], None]
+NOWHERE = -1  # place of a value that is not used
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,18 @@ class If:
     """A branch of a program: `then` if any entry of the field `test` is positive, else `otherwise`."""
 
     test: str
-    then: tuple[StageFunction | If, ...]
-    otherwise: tuple[StageFunction | If, ...] = ()
+    then: tuple[Step, ...]
+    otherwise: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """Stages that are solved one after another, again and again, until none of them changes anything."""
+
+    stages: tuple[StageFunction, ...]
+
+
+Step = StageFunction | If | Repeat
 
 
 @dataclass(frozen=True)
@@ -53,6 +64,7 @@ class Program:
     begin: np.ndarray  # instructions before the first step
     step: np.ndarray  # instructions of every step
     carry: np.ndarray  # copies after it: (source, target, size)
+    decides_step: bool  # whether a stage gives dt a new value, so that the number of steps is not known beforehand
     solved: tuple[str, ...]  # names of the stages that are solved, in the order of `tables.problems`
     raw_size: int
     n_max: int
@@ -69,8 +81,8 @@ class Program:
 def assemble(
     model: Model,
     *,
-    begin: Sequence[StageFunction | If] = (),
-    step: Sequence[StageFunction | If],
+    begin: Sequence[Step] = (),
+    step: Sequence[Step],
     carry: Mapping[str, str],
     results: Mapping[str, str],
 ) -> Program:
@@ -98,7 +110,7 @@ def assemble(
         evaluate[stage] = builder.evaluation(stage.__name__, sheets[stage])
         guesses[stage] = {k: g for sheet in sheets[stage] for k, g in sheet.guesses.items() if g is not None}
 
-    def code(items: Sequence[StageFunction | If]) -> list[list[int]]:
+    def code(items: Sequence[Step]) -> list[list[int]]:
         out: list[list[int]] = []
         for item in items:
             if isinstance(item, If):
@@ -106,6 +118,11 @@ def assemble(
                 where = [layout.start[item.test], layout.size[item.test]]
                 out.append([tb.JUMP_UNLESS, len(then) + 2, *where])
                 out += [*then, [tb.JUMP, len(otherwise) + 1, 0, 0], *otherwise]
+                continue
+            if isinstance(item, Repeat):
+                sweep = code(item.stages)
+                solved = [k for k in (solve[stage] for stage in item.stages) if k is not None]
+                out += [*sweep, *[[tb.AGAIN, len(sweep) + 1, k, 0] for k in solved[-1:]]]
                 continue
             out += [_copy(layout, source, target) for target, source in guesses[item].items()]
             out += [[tb.SOLVE, k, 0, 0] for k in (solve[item],) if k is not None]
@@ -119,6 +136,7 @@ def assemble(
         begin=_array(code(begin), 4),
         step=_array(code(step), 4),
         carry=_array([_copy(layout, source, target)[1:] for target, source in carry.items()], 3),
+        decides_step=any("dt" in sheet.updates for kinds in sheets.values() for sheet in kinds),
         solved=tuple(stage.__name__ for stage in stages if solve[stage] is not None),
         raw_size=builder.raw_size,
         n_max=builder.n_max,
@@ -128,10 +146,12 @@ def assemble(
     )
 
 
-def _stages(items: Sequence[StageFunction | If]) -> Iterator[StageFunction]:
+def _stages(items: Sequence[Step]) -> Iterator[StageFunction]:
     for item in items:
         if isinstance(item, If):
             yield from _stages((*item.then, *item.otherwise))
+        elif isinstance(item, Repeat):
+            yield from item.stages
         else:
             yield item
 
@@ -262,8 +282,9 @@ class _Builder:
         if not targets:
             return None
         g_0, raw, scatter = self._length["groups"], 0, []
+        taken: set[str] = set()
         for group, sheet in zip(self.groups, sheets, strict=True):
-            values = {n: (where, e) for n, (where, e) in sheet.updates.items() if e.numel()}
+            values = {n: (where, e) for n, (where, e) in sheet.updates.items() if e.numel() and n not in taken}
             if not values:
                 continue
             symbols = {n: s for n, (_, s) in {**sheet.inputs, **sheet.unknowns}.items()}
@@ -271,9 +292,14 @@ class _Builder:
             used = [n for n, s in symbols.items() if s.numel() and ca.depends_on(outputs, s)]
             function = ca.Function(f"{name}_update", [*[symbols[n] for n in used], sheet.part.parameters], [outputs])
             n_out = self._add_group(group, sheet, function, used, raw)
-            places = [self.layout.start[n] + self.space.rows(group.members, w) for n, (w, _) in values.items()]
+            columns = [self.layout.start[n] + self.space.rows(group.members, w) for n, (w, _) in values.items()]
+            for n, column in zip(values, columns, strict=True):
+                if n in sheet.single:
+                    column[1:] = NOWHERE
+                    taken.add(n)
+            places = np.hstack(columns)
             index = raw + n_out * np.arange(len(group.members))[:, None] + np.arange(n_out)[None, :]
-            scatter.append(np.stack([np.hstack(places).ravel(), index.ravel()], axis=1))
+            scatter.append(np.stack([places.ravel(), index.ravel()], axis=1)[places.ravel() != NOWHERE])
             raw += n_out * len(group.members)
         clear = np.concatenate([self.layout.places(n) for n in targets])
         row = [g_0, self._length["groups"], *self._append("clear", clear)]
@@ -340,7 +366,8 @@ class _Builder:
         """The table row of a law; `columns` maps local to global unknowns, `base` is where the instance's values begin."""
         own = columns[block.rows]
         row_in_space = int(own[0]) - first[block.by]
-        where, status = (-1 if f is None else self.layout.start[f] + row_in_space for f in (block.where, block.status))
+        fields = (block.where, block.status, block.when, block.unless)
+        places = [-1 if f is None else self.layout.start[f] + row_in_space for f in fields]
         parts_0 = self._length["parts"]
         ends = []
         for component, col, at in block.triplets:
@@ -348,7 +375,7 @@ class _Builder:
         z_component, z_col, _ = block.triplets[1]
         alone = len(z_col) == len(own) and bool((columns[z_col] == own[z_component]).all())
         y, z, radius = (base + at if at >= 0 else -1 for at in (block.y, block.z, block.radius))
-        return [block.kind, len(own), int(own[0]), where, status, y, z, radius, parts_0, *ends, int(alone)]
+        return [block.kind, len(own), int(own[0]), *places, y, z, radius, parts_0, *ends, int(alone)]
 
 
 @dataclass(frozen=True)
@@ -360,6 +387,8 @@ class _Block:
     by: str
     where: str | None
     status: str | None
+    when: str | None
+    unless: str | None
     rows: np.ndarray
     y: int
     z: int
@@ -431,7 +460,8 @@ class _Local:
                     self._triplets(r, 1) if r >= 0 else self._triplets(0, 0),
                 )
                 rows = self._column[law.by] + first + np.arange(size)
-                yield _Block(k, law.kind, law.by, law.where, law.status, rows, y + first, z + first, r, triplets)
+                fields = (law.where, law.status, law.when, law.unless)
+                yield _Block(k, law.kind, law.by, *fields, rows, y + first, z + first, r, triplets)
 
 
 def _order(n: int, pairs: np.ndarray) -> tuple[np.ndarray, int]:

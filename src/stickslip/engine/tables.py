@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-SOLVE, EVALUATE, COPY, JUMP, JUMP_UNLESS = range(5)  # instructions: (code, argument, argument, argument)
+SOLVE, EVALUATE, COPY, JUMP, JUMP_UNLESS, AGAIN = range(6)  # instructions: (code, argument, argument, argument)
 
 # problems: sizes and where the rows of this problem begin and end in the other tables
 N, SLOT, GROUP_0, GROUP_1, ROW_0, ROW_1, ENTRY_0, ENTRY_1, COLUMN_0, DIAGONAL_0, DIAGONAL_1, BLOCK_0, LAW_0, BLOCK_1 = (
@@ -28,13 +28,13 @@ EVALUATION_WIDTH = 6
 ADDRESS, COUNT, N_IN, N_OUT, GATHER, RAW = range(6)
 GROUP_WIDTH = 6
 
-# blocks: laws of SIZE rows, from ROW on. WHERE and STATUS are places in memory or -1. Y, Z and RADIUS point to values in raw;
-# the triplets of dy, dz and dradius are the rows FIRST to Y_LAST, to Z_LAST and to RADIUS_LAST of `parts`. OWN is 1 if z
-# depends on its own unknown alone, so that z = 0 fixes it without a linear system. Those from BLOCK_0 to LAW_0 are bilateral:
-# they have one branch only, so their values and triplets are among `rows` and `entries`, and here they only serve to find the
-# scale of their multipliers.
-KIND, SIZE, ROW, WHERE, STATUS, Y, Z, RADIUS, FIRST, Y_LAST, Z_LAST, RADIUS_LAST, OWN = range(13)
-BLOCK_WIDTH = 13
+# blocks: laws of SIZE rows, from ROW on. WHERE, STATUS, WHEN and UNLESS are places in memory or -1. Y, Z and RADIUS point
+# to values in raw; the triplets of dy, dz and dradius are the rows FIRST to Y_LAST, to Z_LAST and to RADIUS_LAST of
+# `parts`. OWN is 1 if z depends on its own unknown alone, so that z = 0 fixes it without a linear system. Those from
+# BLOCK_0 to LAW_0 are bilateral: they have one branch only, so their values and triplets are among `rows` and `entries`,
+# and here they only serve to find the scale of their multipliers.
+KIND, SIZE, ROW, WHERE, STATUS, WHEN, UNLESS, Y, Z, RADIUS, FIRST, Y_LAST, Z_LAST, RADIUS_LAST, OWN = range(15)
+BLOCK_WIDTH = 15
 
 
 class Tables(NamedTuple):

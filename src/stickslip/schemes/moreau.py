@@ -57,6 +57,7 @@ class Moreau(Scheme):
         summary="the classic: one stage on velocity level, robust and cheap, order 1",
         source="Capobianco, Eugster 2018, (59)",
         order=1,
+        unknowns={"velocity_stage": "n_u + n_P"},
         levels=("velocity",),
         contact_level="velocity",
     )

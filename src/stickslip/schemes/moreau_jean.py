@@ -42,6 +42,7 @@ class MoreauJean(Scheme):
         summary="explicit Euler with impacts, the baseline of the papers; order 1",
         source="Schindler, Rezaei, Kursawe, Acary 2014, (43) to (47)",
         order=1,
+        unknowns={"free_stage": "n_u", "impact_stage": "n_u + n_P"},
         levels=("velocity",),
         contact_level="velocity",
     )

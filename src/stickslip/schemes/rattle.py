@@ -40,6 +40,7 @@ class Rattle(Scheme):
         summary="two stages on position and velocity level; no penetration, order 2 in persistent contact",
         source="Breuling, Capobianco, Eugster, Leine 2024, (41) and (43)",
         order=2,
+        unknowns={"position_stage": "n_u + n_P", "velocity_stage": "n_u + n_P"},
         levels=("position", "velocity"),
         contact_level="position",
         symmetric=True,

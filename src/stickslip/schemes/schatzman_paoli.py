@@ -50,6 +50,7 @@ class SchatzmanPaoli(Scheme):
         summary="positions only, impact law over two steps, frictionless; constraints do not drift, order 2",
         source="Paoli, Schatzman 2002",
         order=2,
+        unknowns={"first_interval": "n_u + n_P", "interval": "n_u + n_P"},
         levels=("position",),
         contact_level="position",
         symmetric=True,

@@ -5,7 +5,10 @@ A new scheme provides
 1. its stages, methods `stage(part, s)` that write equations on the sheet `s` (see `engine.stage`);
 2. `step()`: the stages of a step in their order, and `begin()`: those before the first step, if it needs any;
 3. at the end of a step the fields q_1, u_1 and P, which hold coordinates, velocities and percussions of the step;
-4. `facts`: what it promises. Every fact is tested, for all schemes at once.
+4. `facts`: what it promises. Every fact is tested, for all schemes at once. Those of the class hold for the default
+   parameters; a scheme whose parameters change them gives each instance its own in `__post_init__`.
+
+A scheme that is no program of stages overrides `compile` and `start` instead of 1 to 3.
 """
 
 from __future__ import annotations
@@ -14,7 +17,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
-from stickslip.engine.program import If, StageFunction
+from stickslip.engine.derive import Model
+from stickslip.engine.program import Step, assemble
+from stickslip.engine.run import RESULTS, ProgramRun, Run, Start
 
 METHODS: dict[str, type[Scheme]] = {}
 
@@ -23,7 +28,9 @@ METHODS: dict[str, type[Scheme]] = {}
 class Facts:
     """What a scheme promises, and from where it is.
 
-    order: of q and u while the contact status does not change (smooth constrained motion, persistent sliding).
+    order: of q and u in smooth motion with bilateral constraints. contact_order: in persistent contact, with friction if the
+    scheme has it; the same if not given.
+    unknowns: how many each stage has, in terms of n_q, n_u, n_g, n_gamma, n_N, n_F and n_P, the sum of the last four.
     levels: of "position", "velocity", "acceleration", where bilateral constraints are met to the tolerance.
     contact_level: where closed contacts are met. symmetric, variational: of the scheme for smooth motion.
     """
@@ -33,10 +40,13 @@ class Facts:
     order: int | None
     levels: tuple[str, ...]
     contact_level: str
+    unknowns: Mapping[str, str]
     symmetric: bool = False
     variational: bool = False
+    contacts: bool = True
     friction: bool = True
     general_kinematics: bool = True
+    contact_order: int | None = None
 
 
 @dataclass(frozen=True)
@@ -52,13 +62,23 @@ class Scheme:
         super().__init_subclass__(**kwargs)
         METHODS[cls.name] = cls
 
-    def begin(self) -> tuple[StageFunction | If, ...]:
+    def begin(self) -> tuple[Step, ...]:
         """Stages before the first step."""
         return ()
 
-    def step(self) -> tuple[StageFunction | If, ...]:
+    def step(self) -> tuple[Step, ...]:
         """Stages of a step."""
         raise NotImplementedError
+
+    def compile(self, model: Model) -> Any:
+        """What can be kept for all runs of a model: here the compiled program of the stages."""
+        return assemble(
+            model, begin=self.begin(), step=self.step(), carry=self.carry, results={**RESULTS, **self.extra}
+        )
+
+    def start(self, compiled: Any, start: Start) -> Run:
+        """A run from a state, with what `compile` returned."""
+        return ProgramRun(compiled, start, tuple(self.extra))
 
     @property
     def options(self) -> dict[str, Any]:

@@ -45,7 +45,9 @@ class Theta(Scheme):
     facts = Facts(
         summary="implicit in the forces, for stiff systems; order 2 for theta = 1/2 and constant mass, else 1",
         source="Jean 1999; Studer 2009",
-        order=1,
+        order=2,  # for theta = 1/2, else 1
+        contact_order=1,
+        unknowns={"velocity_stage": "n_u + n_P"},
         levels=("velocity",),
         contact_level="velocity",
     )
