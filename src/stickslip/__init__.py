@@ -18,6 +18,8 @@ from stickslip.errors import (
     StickslipError,
 )
 from stickslip.model import (
+    Bar,
+    Beam,
     Contact,
     Gravity,
     Line,
@@ -25,9 +27,13 @@ from stickslip.model import (
     PointMass,
     Prismatic,
     Revolute,
+    RotorDisk,
+    SpatialBeam,
     SpringDamper,
     System,
+    circular,
     ground,
+    rectangular,
 )
 from stickslip.schemes import METHODS, Moreau, Rattle, Scheme
 from stickslip.solution import Solution, load
@@ -35,6 +41,8 @@ from stickslip.solve import solve
 
 __all__ = [
     "METHODS",
+    "Bar",
+    "Beam",
     "Contact",
     "ConvergenceError",
     "Gravity",
@@ -50,15 +58,19 @@ __all__ = [
     "Rattle",
     "ResultFileError",
     "Revolute",
+    "RotorDisk",
     "Scheme",
     "Solution",
+    "SpatialBeam",
     "SpringDamper",
     "StickslipError",
     "System",
     "__version__",
     "benchmarks",
+    "circular",
     "ground",
     "load",
     "math",
+    "rectangular",
     "solve",
 ]

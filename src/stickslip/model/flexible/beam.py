@@ -1,0 +1,113 @@
+"""Planar geometrically exact beam: Reissner's theory of finite strain, for large displacements and rotations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from stickslip.math import Scalar, Vector, array, cos, dot, rotation, sin, vector
+from stickslip.model.bodies import Body, PlanarBody
+from stickslip.model.flexible.chain import Chain, Element, Node
+
+
+class BeamNode(Node, PlanarBody):
+    """A cross-section of a planar beam. It stays plane, so it is a planar body: coordinates x, y and the angle phi."""
+
+    names = ("x", "y", "phi")
+
+    def __init__(self, name: str):
+        Body.__init__(self, name)
+
+
+class BeamElement(Element):
+    """Two nodes, positions and angle interpolated linearly; the equations are in the docstring of `Beam`."""
+
+    def kinetic_energy(self) -> Scalar:
+        n, (first, second) = self.chain.numbers, self.nodes
+        v_1, v_2, omega_1, omega_2 = first.qdot[:2], second.qdot[:2], first.qdot[2], second.qdot[2]
+        rotary = n["density"] * n["moment"] * self.length
+        translation = self.mass / 6 * (dot(v_1, v_1) + dot(v_1, v_2) + dot(v_2, v_2))
+        return translation + rotary / 6 * (omega_1**2 + omega_1 * omega_2 + omega_2**2)
+
+    def deformations(self) -> list[tuple[Scalar, Scalar]]:
+        n, l, (first, second) = self.chain.numbers, self.length, self.nodes
+        phi = (first.q[2] + second.q[2]) / 2
+        dx, dy = array((second.q[:2] - first.q[:2]) / l)
+        epsilon = cos(phi) * dx + sin(phi) * dy - 1.0
+        gamma = cos(phi) * dy - sin(phi) * dx
+        kappa = (second.q[2] - first.q[2]) / l
+        stiffness = n["modulus"] * n["area"], n["shear_modulus"] * n["shear_area"], n["modulus"] * n["moment"]
+        return [(k * l, e) for k, e in zip(stiffness, (epsilon, gamma, kappa), strict=True)]
+
+    def position(self, local: Vector) -> np.ndarray:
+        x, y = array(local)
+        q = self.nodes[0].q + array((self.nodes[1].q - self.nodes[0].q) * (x / self.length))
+        return q[:2] + rotation(q[2]) @ vector(0.0, y)
+
+    @property
+    def center(self) -> np.ndarray:
+        """Mean position: its weight is the consistent load of the nodes."""
+        return array((self.nodes[0].q[:2] + self.nodes[1].q[:2]) / 2)
+
+
+class Beam(Chain):
+    """A straight beam in the plane, geometrically exact: shear-flexible, any rotations (Reissner 1972, Simo 1985).
+
+    Node k has the coordinates x, y, phi, place and angle of its cross-section. With r' = (r_2 - r_1)/l, kappa = (phi_2 -
+    phi_1)/l, the mean angle phi of an element of length l,
+
+        epsilon = cos(phi) x' + sin(phi) y' - 1,    gamma = cos(phi) y' - sin(phi) x'
+        V = l (E A epsilon^2 + G A_s gamma^2 + E I kappa^2) / 2
+        T = rho l (A (v_1.v_1 + v_1.v_2 + v_2.v_2) + I (omega_1^2 + omega_1 omega_2 + omega_2^2)) / 6
+
+    The strain energy is integrated with one point, which keeps thin elements from locking in shear; strains are those
+    of the deformed section, so a rigid motion costs no energy, however large. The mass is consistent: it is constant as a lumped one,
+    but exact for rigid motions, whereas lumped masses make a rod of n elements turn with an inertia too large by 1/(2 n^2),
+    3 % for n = 4. Deflections and frequencies converge with order 2 in l. The fastest vibration is that of the section
+    against the axis, omega = sqrt(12 G A_s/(rho I))/2 and above: explicit schemes need dt below about 2/omega.
+
+    position, angle, velocity, angular_velocity: rigid motion at the start, of the first node and about it.
+
+    >>> import stickslip as ss
+    >>> s = ss.System()
+    >>> section = {"area": 1e-4, "moment": 8.33e-10, "shear_area": 8.33e-5}
+    >>> steel = {"density": 7800, "modulus": 2.1e11, "shear_modulus": 8.1e10}
+    >>> beam = s.add(ss.Beam("beam", length=1, elements=4, **section, **steel, supports={0: "pinned"}))
+    >>> stop = s.add(ss.Contact("stop", beam.tip, ss.Line(point=[0, -0.1], normal=[0, 1])))
+    """
+
+    kind, dimension = "beam", 2
+    held_by: Mapping[str, str] = {"clamped": "x y phi", "pinned": "x y"}
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        length: Any,
+        elements: int | None = None,
+        area: Scalar,
+        moment: Scalar,
+        shear_area: Scalar,
+        density: Scalar,
+        modulus: Scalar,
+        shear_modulus: Scalar,
+        position: Vector = (0.0, 0.0),
+        angle: float = 0.0,
+        velocity: Vector = (0.0, 0.0),
+        angular_velocity: float = 0.0,
+        supports: Mapping[int, str] | None = None,
+        mass_damping: Scalar = 0.0,
+        stiffness_damping: Scalar = 0.0,
+    ):
+        numbers = {"area": area, "moment": moment, "shear_area": shear_area}
+        numbers |= {"density": density, "modulus": modulus, "shear_modulus": shear_modulus}
+        super().__init__(name, length, elements, supports, numbers, mass_damping, stiffness_damping)
+        r, v = np.asarray(position, dtype=float), np.asarray(velocity, dtype=float)
+        axis = np.array([np.cos(angle), np.sin(angle)])
+        normal = np.array([-axis[1], axis[0]])
+        nodes = [BeamNode(f"{name}.node{k}") for k in range(self.stations.size)]
+        for node, x in zip(nodes, self.stations, strict=True):
+            node.place([*(r + x * axis), angle], [*(v + x * angular_velocity * normal), angular_velocity])
+        self._make(nodes, BeamElement)
