@@ -1,0 +1,64 @@
+"""Elastic bars that hit a rigid wall."""
+
+from __future__ import annotations
+
+from math import pi
+
+from stickslip.benchmarks.registry import benchmark
+from stickslip.model.flexible import Bar
+from stickslip.model.system import System
+
+
+@benchmark(source="Schindler et al. 2014, section 7.1", dt=1e-7, t_end=6e-4)
+def elastic_bar(
+    N: int = 50,
+    *,
+    L: float = 1.0,
+    S: float = pi * 1e-4,
+    rho: float = 7800.0,
+    E: float = 2.1e11,
+    v_0: float = 0.1,
+    d_0: float = 1e-5,
+    e: float = 0.0,
+    delta: float = 0.0,
+) -> System:
+    """A steel bar of N linear elements hits a rigid wall with its first node.
+
+    q = (x_0, ..., x_N), gap x_0. The continuous bar stays in contact for 2 L/c_0 = 3.854e-4 s, c_0 = sqrt(E/rho), with the
+    constant force E S v_0/c_0 = 1271 N, and leaves with -v_0 and all its energy. The mesh adds an impulse that stops the first
+    node, of order 1/N, its loss of energy, and high-frequency waves behind the front. `delta` is the damping C = delta K
+    against them; 1e3/E = 4.762e-9 s is "a small amount". The source prints 1e-3/E = 4.761e-6 s, whose first number is wrong by
+    its second, and whose second is unstable at dt = 1e-7. It does not print the initial distance: d_0 is ours.
+
+    The highest frequency is sqrt(12) c_0 N/L: explicit schemes need dt < 2/omega, 2.2e-6 s for N = 50, 1.1e-7 s for N = 1000.
+
+    >>> import stickslip as ss
+    >>> solution = ss.solve(ss.benchmarks.elastic_bar(N=10), t_end=6e-4, dt=1e-6)
+    >>> bool(abs(solution.P_N.sum() / (2 * 7800 * 3.14159e-4 * 0.1) - 1) < 0.03)
+    True
+    """
+    s = System(f"elastic bar, {N} elements")
+    state = {"position": d_0, "velocity": -v_0}
+    bar = s.add(Bar("bar", length=L, elements=N, area=S, density=rho, modulus=E, **state, stiffness_damping=delta))
+    s.contact(gap=bar.nodes[0].q[0], restitution=s.parameter("e", e), name="wall")
+    return s
+
+
+@benchmark(source="Brüls, Acary, Cardona 2018, section 6.3", dt=2e-3, t_end=2.0)
+def elastic_bar_drop(
+    N: int = 200, *, L: float = 10.0, rho: float = 1.0, E: float = 900.0, v_0: float = 10.0, d_0: float = 5.0, e: float = 0.0
+) -> System:
+    """A soft bar flies against a rigid wall, from a distance: Doyen's test.
+
+    As `elastic_bar`, with a wave speed of 30 m/s, a cross-section of 1 m^2, the impact at 0.5 s and contact for 2 L/c_0 = 2/3 s.
+    Nothing is small here: the bar is compressed by v_0/c_0, a third of its length.
+
+    >>> import stickslip as ss
+    >>> solution = ss.solve(ss.benchmarks.elastic_bar_drop(N=20), t_end=2.0, dt=2e-3)
+    >>> bool(solution.gap.min() > -1e-8)
+    True
+    """
+    s = System(f"elastic bar, {N} elements, after Doyen")
+    bar = s.add(Bar("bar", length=L, elements=N, area=1.0, density=rho, modulus=E, position=d_0, velocity=-v_0))
+    s.contact(gap=bar.nodes[0].q[0], restitution=s.parameter("e", e), name="wall")
+    return s

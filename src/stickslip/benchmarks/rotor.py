@@ -1,0 +1,90 @@
+"""A rotor test rig with a journal bearing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stickslip.benchmarks.registry import benchmark
+from stickslip.math import array, cross, dot, sqrt, vector, where
+from stickslip.model.bodies import PointMass, ground, rate
+from stickslip.model.flexible import RotorDisk, SpatialBeam, circular
+from stickslip.model.forces import Gravity
+from stickslip.model.system import System
+
+AXLE = {"density": 7.85e3, "modulus": 2.1e11, "shear_modulus": 0.81e11}
+L_A, R_A, D_1, D_2 = 0.59, 12.5e-3, 60.0, 1e-3  # length, radius, damping in proportion to mass and to torsion
+M_F, J_F, X_F = 4.98, 0.01, 0.18  # fly-wheel
+R_JF, B_JF = 1e-2, 19e-3  # journal frustum: radius and half width
+R_JB, M_JB, C_JB, D_JB = 1.01e-2, 2.3, 1e6, 10.0  # journal bearing
+C_D, D_D = 6e6, 10.0  # mount of the drive
+ROUND = 1e-9  # radius within which the distance of the centres is rounded off: it has no direction at zero
+
+
+@benchmark(source="Schindler et al. 2014, section 7.2", dt=5e-6, t_end=0.1)
+def rotor(
+    lengths: Sequence[float] = (X_F / 2, X_F / 2, *[(L_A - X_F) / 3] * 3),
+    *,
+    mu: float = 0.01,
+    T_D: float = 100.0,
+    T_F: float = 10.0,
+    t_D: float = 0.05,
+    g: float = 9.81,
+    e: float = 0.0,
+) -> System:
+    """A shaft with a fly-wheel is spun up while its free end whirls in a bearing with backlash and friction.
+
+    The axle is a beam of Euler and Bernoulli along x with five coordinates a node, v, w, phi_x, phi_y, phi_z. At its
+    left end sits the journal, a rigid frustum without inertia, which moves in the bearing's circle at x = b_JF/2 with a
+    clearance of 0.1 mm; the bearing, a mass on springs, gives way. The right end hangs on the springs of the drive. The drive
+    turns with T_D about x for the first 0.05 s, a faulty torque T_F about the vertical z acts all the time. The weight pulls
+    the journal down, friction and the faults make it whirl forward.
+
+    With e the offset of the journal's centre from the bearing's in the plane of the circle, n = e/|e|, t = e_x x n,
+
+        g_N = r_JB - r_JF - |e|,      gamma_F = (t, e_x) . (edot + omega x r_JF n)
+
+    gamma_F has the component around and the one along the axis. Not printed in the source: the number of elements (`lengths`
+    of 5 elements, with a node under the fly-wheel), its inertia across the axis (J_F/2, a thin disk) and e = 0. The bearing does not tilt.
+
+    >>> import stickslip as ss
+    >>> solution = ss.solve(ss.benchmarks.rotor(), t_end=1e-3, dt=5e-6)
+    >>> bool(solution.gap.min() > -1e-8)
+    True
+    """
+    s = System("rotor")
+    section = circular(R_A) | {"shear_area": None}
+    supports = dict.fromkeys(range(len(lengths) + 1), "u")
+    axle = s.add(
+        SpatialBeam("axle", length=lengths, **section, **AXLE, gyroscopic=True, supports=supports, mass_damping=D_1)
+    )
+    wheel_at = int(abs(axle.stations - X_F).argmin())
+    s.add(RotorDisk("fly-wheel", axle.node(wheel_at), mass=M_F, polar=J_F, diametral=J_F / 2))
+    bearing = s.add(PointMass("bearing", mass=M_JB, position=[0, 0, 0]))
+    s.add(Gravity([0, 0, -s.parameter("g", g)]))
+
+    for k in range(len(lengths)):  # torsional damping
+        twist = axle.nodes[k + 1].qdot[3] - axle.nodes[k].qdot[3]
+        s.force([D_2 * twist, -D_2 * twist], on=[axle.nodes[k].qdot[3], axle.nodes[k + 1].qdot[3]])
+    for body, c, d in ((bearing, C_JB, D_JB), (axle.nodes[-1], C_D, D_D)):
+        r = body.position([0, 0, 0])
+        free = body.u if body is bearing else body.u[:2]
+        offset = r if body is bearing else r[1:]
+        s.force(-array(c * offset) - array(d * free), on=free)
+    drive = axle.nodes[-1].qdot
+    s.force([where(s.time < t_D, s.parameter("T_D", T_D), 0.0), -s.parameter("T_F", T_F)], on=[drive[3], drive[5]])
+
+    journal = axle.nodes[0]
+    offset = journal.position([B_JF / 2, 0, 0]) - bearing.q - vector(B_JF / 2, 0, 0)
+    distance = sqrt(offset[1] ** 2 + offset[2] ** 2 + ROUND**2)
+    n = array(vector(0.0, offset[1], offset[2]) / distance)
+    around = cross([1.0, 0.0, 0.0], n)
+    _, _, _, phi_x, phi_y, phi_z = journal.qdot  # slopes are small: their rates are the angular velocity
+    velocity = rate(s, offset) + cross([phi_x, phi_y, phi_z], array(R_JF * n))
+    s.contact(
+        gap=R_JB - R_JF - distance,
+        slip=[dot(around, velocity), velocity[0]],
+        friction=s.parameter("mu", mu),
+        restitution=s.parameter("e", e),
+        name="bearing",
+    )
+    return s
