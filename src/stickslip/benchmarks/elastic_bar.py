@@ -46,7 +46,14 @@ def elastic_bar(
 
 @benchmark(source="Brüls, Acary, Cardona 2018, section 6.3", dt=2e-3, t_end=2.0)
 def elastic_bar_drop(
-    N: int = 200, *, L: float = 10.0, rho: float = 1.0, E: float = 900.0, v_0: float = 10.0, d_0: float = 5.0, e: float = 0.0
+    N: int = 200,
+    *,
+    L: float = 10.0,
+    rho: float = 1.0,
+    E: float = 900.0,
+    v_0: float = 10.0,
+    d_0: float = 5.0,
+    e: float = 0.0,
 ) -> System:
     """A soft bar flies against a rigid wall, from a distance: Doyen's test.
 

@@ -17,8 +17,8 @@ class BarNode(Node):
 
     names = ("x",)
 
-    def __init__(self, name: str, origin: np.ndarray, axis: np.ndarray):
-        super().__init__(name)
+    def __init__(self, name: str, origin: np.ndarray, axis: np.ndarray, x: float, velocity: float):
+        super().__init__(name, [x], [velocity])
         self.origin, self.axis, self.dimension = origin, axis, axis.size
 
     def position(self, local: Vector) -> np.ndarray:
@@ -26,6 +26,15 @@ class BarNode(Node):
 
     def local(self, r: Vector) -> np.ndarray:
         return array(r) - self.on_axis(self.q[0])
+
+    def direction(self, local: Vector) -> np.ndarray:
+        """It does not turn."""
+        return array(local)
+
+    @property
+    def initial_rotation(self) -> np.ndarray:
+        """It does not turn."""
+        return np.eye(self.dimension)
 
     def on_axis(self, x: Scalar) -> np.ndarray:
         """The place in space at distance x from the origin."""
@@ -102,10 +111,9 @@ class Bar(Chain):
             raise ModelError(f"bar {name!r}: the axis {axis} has length zero")
         numbers = {"area": area, "density": density, "modulus": modulus}
         super().__init__(name, length, elements, supports, numbers, mass_damping, stiffness_damping)
-        nodes = [BarNode(f"{name}.node{k}", start, direction / np.linalg.norm(direction)) for k in range(self.stations.size)]
-        for node, x in zip(nodes, self.stations, strict=True):
-            node.place([position + x], [velocity])
-        self._make(nodes, BarElement)
+        direction = direction / np.linalg.norm(direction)
+        places = enumerate(position + self.stations)
+        self._make([BarNode(f"{name}.node{k}", start, direction, x, velocity) for k, x in places], BarElement)
 
 
 def _across(axis: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from stickslip.math import Scalar, Vector, array, cos, dot, rotation, sin, vector
-from stickslip.model.bodies import Body, PlanarBody
+from stickslip.model.bodies import PlanarBody
 from stickslip.model.flexible.chain import Chain, Element, Node
 
 
@@ -17,8 +17,29 @@ class BeamNode(Node, PlanarBody):
 
     names = ("x", "y", "phi")
 
-    def __init__(self, name: str):
-        Body.__init__(self, name)
+    def direction(self, local: Vector) -> np.ndarray:
+        """A direction fixed to the section, seen in space."""
+        return rotation(self.q[2]) @ array(local)
+
+    def velocity_at(self, r: Vector) -> np.ndarray:
+        """Velocity of the point of the section that is at the place r."""
+        arm, (x_dot, y_dot, phi_dot) = array(r) - self.q[:2], self.qdot
+        return array([x_dot - phi_dot * arm[1], y_dot + phi_dot * arm[0]])
+
+    @property
+    def angle(self) -> Scalar:
+        """Angle of the section."""
+        return self.q[2]
+
+    @property
+    def angular_velocity(self) -> Scalar:
+        """Angular velocity of the section."""
+        return self.qdot[2]
+
+    @property
+    def initial_rotation(self) -> np.ndarray:
+        """Matrix from local to spatial components, at the initial state."""
+        return rotation(float(self.initial[2]))
 
 
 class BeamElement(Element):
@@ -65,8 +86,8 @@ class Beam(Chain):
     The strain energy is integrated with one point, which keeps thin elements from locking in shear; strains are those
     of the deformed section, so a rigid motion costs no energy, however large. The mass is consistent: it is constant as a lumped one,
     but exact for rigid motions, whereas lumped masses make a rod of n elements turn with an inertia too large by 1/(2 n^2),
-    3 % for n = 4. Deflections and frequencies converge with order 2 in l. The fastest vibration is that of the section
-    against the axis, omega = sqrt(12 G A_s/(rho I))/2 and above: explicit schemes need dt below about 2/omega.
+    3 % for n = 4. Deflections and frequencies converge with order 2 in l. The fastest vibration is mostly
+    that of thin sections against the axis, omega = sqrt(G A_s/(rho I)): explicit schemes need dt < 2/omega.
 
     position, angle, velocity, angular_velocity: rigid motion at the start, of the first node and about it.
 
@@ -107,7 +128,7 @@ class Beam(Chain):
         r, v = np.asarray(position, dtype=float), np.asarray(velocity, dtype=float)
         axis = np.array([np.cos(angle), np.sin(angle)])
         normal = np.array([-axis[1], axis[0]])
-        nodes = [BeamNode(f"{name}.node{k}") for k in range(self.stations.size)]
-        for node, x in zip(nodes, self.stations, strict=True):
-            node.place([*(r + x * axis), angle], [*(v + x * angular_velocity * normal), angular_velocity])
-        self._make(nodes, BeamElement)
+        states = [
+            ((*(r + x * axis), angle), (*(v + x * angular_velocity * normal), angular_velocity)) for x in self.stations
+        ]
+        self._make([BeamNode(f"{name}.node{k}", *state) for k, state in enumerate(states)], BeamElement)

@@ -16,10 +16,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
 from stickslip.errors import ModelError
-from stickslip.math import Scalar, Vector, array, derivative, dot, is_symbolic, pi
+from stickslip.math import Scalar, Vector, array, column, derivative, is_symbolic, pi
 from stickslip.model.bodies import Body, Point, require_positive
 from stickslip.model.declaration import Equations
 from stickslip.model.system import System
@@ -34,10 +35,9 @@ class Node(Body):
 
     names: tuple[str, ...]
 
-    def place(self, initial: Sequence[float], velocity: Sequence[float]) -> None:
-        """Give it its initial state."""
-        self.initial = dict(zip(self.names, initial, strict=True))
-        self.velocity = dict(zip(self.names, velocity, strict=True))
+    def __init__(self, name: str, initial: Sequence[float], velocity: Sequence[float]):
+        Body.__init__(self, name)  # not that of a body with a mass, which a node may also be
+        self.initial, self.initial_velocity = np.asarray(initial, dtype=float), np.asarray(velocity, dtype=float)
         self.held: tuple[str, ...] = ()
 
     def hold(self, names: Sequence[str]) -> None:
@@ -45,29 +45,36 @@ class Node(Body):
         for name in names:
             if name not in self.names:
                 raise ModelError(f"{self.name}: a support holds {name!r}, but there are only {', '.join(self.names)}")
-            if self.velocity[name] != 0.0:
-                raise ModelError(f"{self.name}: a support holds {name!r}, whose initial velocity is {self.velocity[name]:g}")
+            speed = self.initial_velocity[self.names.index(name)]
+            if speed != 0.0:
+                raise ModelError(f"{self.name}: a support holds {name!r}, whose initial velocity is {speed:g}")
         self.held = tuple(names)
 
     @property
     def qdot(self) -> np.ndarray:
         """Rates of all coordinates; zero where a support holds them."""
-        rates = dict(zip(self._free, self.u, strict=True))
-        return np.array([rates.get(name, 0.0) for name in self.names], dtype=object)
+        out = np.zeros(len(self.names), dtype=object)
+        out[self._free] = self.u
+        return out
 
     @property
-    def _free(self) -> list[str]:
-        return [name for name in self.names if name not in self.held]
+    def _free(self) -> list[int]:
+        return [k for k, name in enumerate(self.names) if name not in self.held]
+
+    def velocity(self, local: Vector) -> np.ndarray:
+        """Velocity of a point fixed to the node."""
+        return rate_of(self.position(local), self.q, self.qdot)
 
     def declare(self, system: System, equations: Equations) -> None:
         free = self._free
-        values: dict[str, Any] = {n: system.parameter(f"{self.name}.{n}", self.initial[n]) for n in self.held}
         self._u = np.zeros(0, dtype=object)
+        self._q = np.zeros(len(self.names), dtype=object)
+        for name in self.held:
+            k = self.names.index(name)
+            self._q[k] = system.parameter(f"{self.name}.{name}", self.initial[k])
         if free:
-            state = {"initial": [self.initial[n] for n in free], "velocity": [self.velocity[n] for n in free]}
-            q, self._u = system.coordinates(" ".join(free), **state, block=self.name)
-            values |= dict(zip(free, q, strict=True))
-        self._q = array([values[n] for n in self.names])
+            state = {"initial": self.initial[free], "velocity": self.initial_velocity[free]}
+            self._q[free], self._u = system.coordinates(" ".join(self.names[k] for k in free), **state, block=self.name)
 
 
 class Element(Body):
@@ -92,7 +99,18 @@ class Element(Body):
         return np.concatenate([node.u for node in self.nodes])
 
     def local(self, r: Vector) -> np.ndarray:
-        raise ModelError(f"{self.name}: an element has no rigid frame that a place could be seen from; use one of its nodes")
+        raise ModelError(
+            f"{self.name}: an element has no rigid frame that a place could be seen from; use one of its nodes"
+        )
+
+    def velocity(self, local: Vector) -> np.ndarray:
+        """Velocity of a material point."""
+        return rate_of(self.position(local), self.q, self.qdot)
+
+    @property
+    def qdot(self) -> np.ndarray:
+        """Rates of all coordinates of its two nodes."""
+        return np.concatenate([node.qdot for node in self.nodes])
 
     def kinetic_energy(self) -> Scalar:
         """T of the velocities of its nodes."""
@@ -114,12 +132,12 @@ class Element(Body):
         if "mass_damping" in numbers:
             equations.force(-numbers["mass_damping"] * derivative(T, by=self.u), on=self.u)
         if "stiffness_damping" in numbers:
-            # The coordinates of a chain have qdot = u: de/dq is found as d(edot)/du, free of held coordinates.
-            q, qdot = self.q, np.concatenate([node.qdot for node in self.nodes])
             force = np.zeros(self.u.size, dtype=object)
             for k, e in pairs:
-                e_dot = dot(np.atleast_1d(derivative(e, by=q)), qdot)
-                force = force - array(numbers["stiffness_damping"] * k * e_dot * np.atleast_1d(derivative(e_dot, by=self.u)))
+                (e_dot,) = rate_of([e], self.q, self.qdot)  # and de/dq = d(edot)/du, because qdot = u
+                force = force - array(
+                    numbers["stiffness_damping"] * k * e_dot * np.atleast_1d(derivative(e_dot, by=self.u))
+                )
             equations.force(force, on=self.u)
 
 
@@ -171,7 +189,9 @@ class Chain:
             return np.full(int(elements), float(length) / int(elements))
         pieces = np.asarray(length, dtype=float)
         if pieces.ndim != 1 or not pieces.size or elements not in (None, pieces.size):
-            raise ModelError(f"{where}: length must be one number or a list of lengths, one per element, got {length!r}")
+            raise ModelError(
+                f"{where}: length must be one number or a list of lengths, one per element, got {length!r}"
+            )
         for k, piece in enumerate(pieces):
             require_positive(where, **{f"length[{k}]": piece})
         return pieces
@@ -186,7 +206,9 @@ class Chain:
         self.nodes = list(nodes)
         for k, what in self._supports.items():
             if not -len(nodes) <= k < len(nodes):
-                raise ModelError(f"{self.kind} {self.name!r}: there is no node {k} to support, only 0 to {len(nodes) - 1}")
+                raise ModelError(
+                    f"{self.kind} {self.name!r}: there is no node {k} to support, only 0 to {len(nodes) - 1}"
+                )
             nodes[k].hold(self.held_by.get(what, what).split())
         pairs = zip(self.nodes[:-1], self.nodes[1:], strict=True)
         self.elements = [
@@ -231,9 +253,16 @@ class Chain:
         if not -1e-12 * at[-1] <= x <= at[-1] * (1 + 1e-12):
             raise ModelError(f"{self.kind} {self.name!r}: no point at x = {x:g}; its length is {at[-1]:g}")
         if len(offset) not in (0, self.dimension - 1):
-            raise ModelError(f"{self.kind} {self.name!r}: offset needs {self.dimension - 1} components, got {len(offset)}")
+            raise ModelError(
+                f"{self.kind} {self.name!r}: offset needs {self.dimension - 1} components, got {len(offset)}"
+            )
         k = min(int(np.searchsorted(at, x, side="right")) - 1, len(self.elements) - 1)
         return self.elements[max(k, 0)].point(x - at[max(k, 0)], *(offset or (0.0,) * (self.dimension - 1)))
+
+
+def rate_of(expressions: Vector, q: np.ndarray, qdot: np.ndarray) -> np.ndarray:
+    """Time derivative of expressions of the coordinates q."""
+    return array(ca.densify(ca.jacobian(column(expressions), column(q)) @ column(qdot)))
 
 
 # -- cross-sections ----------------------------------------------------------------------------------------------------

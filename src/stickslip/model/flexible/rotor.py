@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from stickslip.errors import ModelError
-from stickslip.math import Scalar, Vector, array, cos, dot, is_symbolic, sin
+from stickslip.math import Scalar, Vector, array, cos, cross, dot, is_symbolic, sin
 from stickslip.model.bodies import Point, require_positive
 from stickslip.model.declaration import Equations
 from stickslip.model.flexible.chain import Chain, Element, Node
 from stickslip.model.system import System
 
-GAUSS = [(float((1 + x) / 2), float(w / 2)) for x, w in zip(*np.polynomial.legendre.leggauss(4), strict=True)]  # on [0, 1]
+GAUSS = [
+    (float((1 + x) / 2), float(w / 2)) for x, w in zip(*np.polynomial.legendre.leggauss(4), strict=True)
+]  # on [0, 1]
 
 
 class SpatialNode(Node):
@@ -27,8 +29,8 @@ class SpatialNode(Node):
     names = ("u", "v", "w", "phi_x", "phi_y", "phi_z")
     dimension = 3
 
-    def __init__(self, name: str, origin: np.ndarray, axes: np.ndarray, station: float):
-        super().__init__(name)
+    def __init__(self, name: str, origin: np.ndarray, axes: np.ndarray, station: float, spin: float):
+        super().__init__(name, [0.0] * 6, [0.0, 0.0, 0.0, spin, 0.0, 0.0])
         self.origin, self.axes, self.station = origin, axes, station
 
     def declare(self, system: System, equations: Equations) -> None:
@@ -56,6 +58,34 @@ class SpatialNode(Node):
 
     def local(self, r: Vector) -> np.ndarray:
         return self.rotation.T @ (array(r) - self.on_axis)
+
+    def direction(self, local: Vector) -> np.ndarray:
+        """A direction fixed to the section, seen in space."""
+        return self.rotation @ array(local)
+
+    def velocity(self, local: Vector) -> np.ndarray:
+        return self.velocity_at(self.position(local))
+
+    def velocity_at(self, r: Vector) -> np.ndarray:
+        """Velocity of the point of the section that is at the place r."""
+        return self.axes @ self.qdot[:3] + cross(self.angular_velocity, array(r) - self.on_axis)
+
+    @property
+    def angular_velocity(self) -> np.ndarray:
+        """Angular velocity of the section in space, for Cardan angles of any size."""
+        (phi_y, phi_z), (x_dot, y_dot, z_dot) = self.q[4:], self.qdot[3:]
+        along = x_dot * cos(phi_y)
+        parts = (
+            along * cos(phi_z) - y_dot * sin(phi_z),
+            along * sin(phi_z) + y_dot * cos(phi_z),
+            z_dot - x_dot * sin(phi_y),
+        )
+        return self.axes @ array(parts)
+
+    @property
+    def initial_rotation(self) -> np.ndarray:
+        """Matrix from local to spatial components, at the initial state."""
+        return self.axes
 
 
 class SpatialElement(Element):
@@ -196,20 +226,28 @@ class SpatialBeam(Chain):
         stiffness_damping: Scalar = 0.0,
     ):
         moment_y, moment_z = moments
-        if gyroscopic and not is_symbolic([moment_y, moment_z]) and not np.isclose(moment_y, moment_z, rtol=1e-9, atol=0):
+        if (
+            gyroscopic
+            and not is_symbolic([moment_y, moment_z])
+            and not np.isclose(moment_y, moment_z, rtol=1e-9, atol=0)
+        ):
             raise ModelError(
                 f"spatial beam {name!r}: gyroscopic effects need a round section, but the moments of area differ: {moments}"
             )
-        numbers = {"area": area, "moment_y": moment_y, "moment_z": moment_z, "torsion": torsion, "shear_area": shear_area}
+        numbers = {
+            "area": area,
+            "moment_y": moment_y,
+            "moment_z": moment_z,
+            "torsion": torsion,
+            "shear_area": shear_area,
+        }
         numbers |= {"density": density, "modulus": modulus, "shear_modulus": shear_modulus}
         super().__init__(name, length, elements, supports, numbers, mass_damping, stiffness_damping)
         self.gyroscopic = gyroscopic
         axes = _axes(name, np.asarray(axis, dtype=float), y_axis)
         origin = np.asarray(position, dtype=float)
-        nodes = [SpatialNode(f"{name}.node{k}", origin, axes, x) for k, x in enumerate(self.stations)]
-        for node in nodes:
-            node.place([0.0] * 6, [0.0, 0.0, 0.0, spin, 0.0, 0.0])
-        self._make(nodes, SpatialElement)
+        places = enumerate(self.stations)
+        self._make([SpatialNode(f"{name}.node{k}", origin, axes, x, spin) for k, x in places], SpatialElement)
 
 
 class RotorDisk:
@@ -224,7 +262,9 @@ class RotorDisk:
 
     def __init__(self, name: str, point: Point, *, mass: Scalar, polar: Scalar, diametral: Scalar):
         if not isinstance(point.body, SpatialNode):
-            raise ModelError(f"rotor disk {name!r} sits on a node of a spatial beam, such as shaft.node(2), not on {point!r}")
+            raise ModelError(
+                f"rotor disk {name!r} sits on a node of a spatial beam, such as shaft.node(2), not on {point!r}"
+            )
         require_positive(f"rotor disk {name!r}", mass=mass, polar=polar, diametral=diametral)
         if not is_symbolic([polar, diametral]) and not polar <= 2 * diametral * (1 + 1e-9):
             raise ModelError(f"rotor disk {name!r}: no body has polar = {polar} > 2 diametral = {2 * diametral}")
