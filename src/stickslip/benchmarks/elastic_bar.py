@@ -24,13 +24,15 @@ def elastic_bar(
 ) -> System:
     """A steel bar of N linear elements hits a rigid wall with its first node.
 
-    q = (x_0, ..., x_N), gap x_0. The continuous bar stays in contact for 2 L/c_0 = 3.854e-4 s, c_0 = sqrt(E/rho), with the
-    constant force E S v_0/c_0 = 1271 N, and leaves with -v_0 and all its energy. The mesh adds an impulse that stops the first
-    node, of order 1/N, its loss of energy, and high-frequency waves behind the front. `delta` is the damping C = delta K
-    against them; 1e3/E = 4.762e-9 s is "a small amount". The source prints 1e-3/E = 4.761e-6 s, whose first number is wrong by
-    its second, and whose second is unstable at dt = 1e-7. It does not print the initial distance: d_0 is ours.
+    q = (x_0, ..., x_N), gap x_0. The continuous bar stays in contact for 2 L/c_0 = 3.854e-4 s, c_0 = sqrt(E/rho), with
+    the constant force E S v_0/c_0 = 1271 N, and leaves with -v_0 and all its energy. The mesh adds an impulse that
+    stops the first node, with its energy, sqrt(3)/6 of that of an element, and fast waves behind the front. `delta`
+    damps them, C = delta K. The source prints delta = 1e-3/E = 4.761e-6 s: the two are not equal, and the second makes
+    its scheme unstable at dt = 1e-7; 1e3/E = 4.762e-9 s is the "small amount" that it speaks of. The initial distance
+    d_0 is ours.
 
-    The highest frequency is sqrt(12) c_0 N/L: explicit schemes need dt < 2/omega, 2.2e-6 s for N = 50, 1.1e-7 s for N = 1000.
+    The highest frequency is omega = sqrt(12) c_0 N/L: explicit schemes need dt < 2/omega, 2.2e-6 s for N = 50 and
+    1.1e-7 s for N = 1000.
 
     >>> import stickslip as ss
     >>> solution = ss.solve(ss.benchmarks.elastic_bar(N=10), t_end=6e-4, dt=1e-6)
@@ -38,8 +40,18 @@ def elastic_bar(
     True
     """
     s = System(f"elastic bar, {N} elements")
-    state = {"position": d_0, "velocity": -v_0}
-    bar = s.add(Bar("bar", length=L, elements=N, area=S, density=rho, modulus=E, **state, stiffness_damping=delta))
+    rod = Bar(
+        "bar",
+        length=L,
+        elements=N,
+        area=S,
+        density=rho,
+        modulus=E,
+        position=d_0,
+        velocity=-v_0,
+        stiffness_damping=delta,
+    )
+    bar = s.add(rod)
     s.contact(gap=bar.nodes[0].q[0], restitution=s.parameter("e", e), name="wall")
     return s
 
@@ -57,8 +69,8 @@ def elastic_bar_drop(
 ) -> System:
     """A soft bar flies against a rigid wall, from a distance: Doyen's test.
 
-    As `elastic_bar`, with a wave speed of 30 m/s, a cross-section of 1 m^2, the impact at 0.5 s and contact for 2 L/c_0 = 2/3 s.
-    Nothing is small here: the bar is compressed by v_0/c_0, a third of its length.
+    As `elastic_bar`, with a wave speed of 30 m/s and a cross-section of 1 m^2: impact at 0.5 s, contact for
+    2 L/c_0 = 2/3 s. Nothing is small here: the bar is compressed by v_0/c_0, a third of its length.
 
     >>> import stickslip as ss
     >>> solution = ss.solve(ss.benchmarks.elastic_bar_drop(N=20), t_end=2.0, dt=2e-3)

@@ -28,12 +28,12 @@ def flexible_pendulum(
     """A thin beam swings from the horizontal against a vertical wall, which its tip touches at 45 degrees.
 
     N geometrically exact elements, hinged at the origin; the hinge is no constraint but leaves its node only the angle.
-    q = (phi_0, x_1, y_1, phi_1, ..., phi_N), gap x_N - sqrt(2)/2 L. Gravity is 10 m/s^2: with 9.81 the tip would arrive at
-    0.330 s, not at 0.327 s as in the source. The first contact is a burst of impacts on [0.327, 0.348] s, each of which stops
-    the tip; the energy falls in steps.
+    q = (phi_0, x_1, y_1, phi_1, ..., phi_N), gap x_N - sqrt(2)/2 L. Gravity is 10 m/s^2: with 9.81 the tip would arrive
+    at 0.330 s, not at 0.327 s as in the source. The first contact is a burst of impacts on about [0.327, 0.348] s, each
+    of which stops the tip; the energy falls in steps.
 
-    The shear of the thin sections is fast, omega = sqrt(G A_s/(rho I)) = 1.02e6/s: explicit schemes need dt < 1.9e-6 s. The
-    source's dt = 5e-6 s is for generalized-alpha, which is implicit and damps it.
+    The shear of the thin sections is fast, omega = sqrt(G A_s/(rho I)) = 1.02e6/s: explicit schemes need dt < 1.9e-6 s.
+    The source's dt = 5e-6 s is for generalized-alpha, which is implicit and damps it.
 
     >>> import stickslip as ss
     >>> solution = ss.solve(ss.benchmarks.flexible_pendulum(), t_end=1e-3, dt=1.5e-6)

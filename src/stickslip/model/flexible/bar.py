@@ -19,12 +19,18 @@ class BarNode(Node):
 
     def __init__(self, name: str, origin: np.ndarray, axis: np.ndarray, x: float, velocity: float):
         super().__init__(name, [x], [velocity])
-        self.origin, self.axis, self.dimension = origin, axis, axis.size
+        self.origin, self.axis_of_bar, self.dimension = origin, axis, axis.size
+
+    def on_axis(self, x: Scalar) -> np.ndarray:
+        """The place in space at distance x from the origin."""
+        return self.origin + array(self.axis_of_bar * x)
 
     def position(self, local: Vector) -> np.ndarray:
+        """Where a point of the section is."""
         return self.on_axis(self.q[0]) + array(local)
 
     def local(self, r: Vector) -> np.ndarray:
+        """A place seen from the section."""
         return array(r) - self.on_axis(self.q[0])
 
     def direction(self, local: Vector) -> np.ndarray:
@@ -36,28 +42,25 @@ class BarNode(Node):
         """It does not turn."""
         return np.eye(self.dimension)
 
-    def on_axis(self, x: Scalar) -> np.ndarray:
-        """The place in space at distance x from the origin."""
-        return self.origin + array(self.axis * x)
-
 
 class BarElement(Element):
-    """Linear interpolation of the displacement: T = rho A l (v_1^2 + v_1 v_2 + v_2^2) / 6, V = E A (x_2 - x_1 - l)^2 / (2 l)."""
+    """Displacement interpolated linearly; the equations are in the docstring of `Bar`."""
 
     def kinetic_energy(self) -> Scalar:
+        """T, with consistent mass."""
         v_1, v_2 = (node.qdot[0] for node in self.nodes)
         return self.mass / 6 * (v_1**2 + v_1 * v_2 + v_2**2)
 
     def deformations(self) -> list[tuple[Scalar, Scalar]]:
-        x_1, x_2 = (node.q[0] for node in self.nodes)
-        n = self.chain.numbers
-        return [(n["modulus"] * n["area"] / self.length, x_2 - x_1 - self.length)]
+        """Elongation."""
+        n, (first, second) = self.chain.numbers, self.nodes
+        return [(n["modulus"] * n["area"] / self.length, second.q[0] - first.q[0] - self.length)]
 
     def position(self, local: Vector) -> np.ndarray:
-        x, *offset = array(local)
-        first, second = self.nodes
+        """Where a material point is."""
+        (x, *offset), (first, second) = array(local), self.nodes
         r = first.on_axis(first.q[0] + (second.q[0] - first.q[0]) * x / self.length)
-        return r + _across(first.axis) @ array(offset) if offset else r
+        return r + _across(first.axis_of_bar) @ array(offset) if offset else r
 
     @property
     def center(self) -> np.ndarray:
@@ -69,15 +72,20 @@ class BarElement(Element):
 class Bar(Chain):
     """A straight elastic bar of linear finite elements.
 
-    Node k has the coordinate x, its distance from `origin` along `axis`; both have 1, 2 or 3 components, as the space that
-    the bar lies in. Waves travel with c = sqrt(E/rho). With consistent mass the frequencies of n equal elements are too high
-    by (omega l/c)^2/24, l = length/n.
+    Node k has the coordinate x, its distance from `origin` along `axis`; both have 1, 2 or 3 components, as the space
+    that the bar lies in. An element of length l has
+
+        T = rho A l (v_1^2 + v_1 v_2 + v_2^2) / 6,      V = E A (x_2 - x_1 - l)^2 / (2 l)
+
+    Waves travel with c = sqrt(E/rho). Frequencies of equal elements are too high by (omega l/c)^2/24; the highest is
+    sqrt(12) c/l, so that explicit schemes need dt < 0.577 l/c.
 
     position, velocity: of the first node along the axis, and of the whole bar, at the start. modulus: Young's.
 
     >>> import stickslip as ss
     >>> s = ss.System()
-    >>> bar = s.add(ss.Bar("bar", length=1, elements=10, area=1e-4, density=7800, modulus=2.1e11, velocity=-0.1, position=1e-5))
+    >>> steel = {"density": 7800, "modulus": 2.1e11}
+    >>> bar = s.add(ss.Bar("bar", length=1, elements=10, area=1e-4, **steel, position=1e-5, velocity=-0.1))
     >>> s.contact(gap=bar.nodes[0].q[0], name="wall")
     >>> solution = ss.solve(s, t_end=1e-4, dt=1e-6)
     """
@@ -104,20 +112,19 @@ class Bar(Chain):
     ):
         start = np.atleast_1d(np.asarray(origin, dtype=float))
         self.dimension = start.size
-        direction = np.eye(self.dimension)[0] if axis is None else np.atleast_1d(np.asarray(axis, dtype=float))
-        if direction.shape != start.shape or self.dimension > 3:
+        along = np.eye(self.dimension)[0] if axis is None else np.atleast_1d(np.asarray(axis, dtype=float))
+        if along.shape != start.shape or self.dimension > 3:
             raise ModelError(f"bar {name!r}: origin and axis need 1, 2 or 3 components each, got {origin} and {axis}")
-        if not np.linalg.norm(direction) > 0:
+        if not np.linalg.norm(along) > 0:
             raise ModelError(f"bar {name!r}: the axis {axis} has length zero")
         numbers = {"area": area, "density": density, "modulus": modulus}
         super().__init__(name, length, elements, supports, numbers, mass_damping, stiffness_damping)
-        direction = direction / np.linalg.norm(direction)
-        places = enumerate(position + self.stations)
-        self._make([BarNode(f"{name}.node{k}", start, direction, x, velocity) for k, x in places], BarElement)
+        along, places = along / np.linalg.norm(along), enumerate(position + self.stations)
+        self._make([BarNode(f"{name}.node{k}", start, along, x, velocity) for k, x in places], BarElement)
 
 
 def _across(axis: np.ndarray) -> np.ndarray:
-    """Columns: an orthonormal basis of the directions across the axis."""
+    """Columns: an orthonormal basis of the directions across the axis, in the plane its left-hand normal."""
     if axis.size == 2:
         return np.array([[-axis[1]], [axis[0]]])
     basis = np.linalg.qr(np.column_stack([axis, np.eye(3)[:, np.argsort(np.abs(axis))[:2]]]))[0]

@@ -43,28 +43,30 @@ class BeamNode(Node, PlanarBody):
 
 
 class BeamElement(Element):
-    """Two nodes, positions and angle interpolated linearly; the equations are in the docstring of `Beam`."""
+    """Place and angle interpolated linearly; the equations are in the docstring of `Beam`."""
 
     def kinetic_energy(self) -> Scalar:
+        """T, with consistent mass."""
         n, (first, second) = self.chain.numbers, self.nodes
-        v_1, v_2, omega_1, omega_2 = first.qdot[:2], second.qdot[:2], first.qdot[2], second.qdot[2]
+        (*v_1, omega_1), (*v_2, omega_2) = first.qdot, second.qdot
         rotary = n["density"] * n["moment"] * self.length
         translation = self.mass / 6 * (dot(v_1, v_1) + dot(v_1, v_2) + dot(v_2, v_2))
         return translation + rotary / 6 * (omega_1**2 + omega_1 * omega_2 + omega_2**2)
 
     def deformations(self) -> list[tuple[Scalar, Scalar]]:
-        n, l, (first, second) = self.chain.numbers, self.length, self.nodes
+        """Stretch, shear and curvature in the middle."""
+        n, (first, second) = self.chain.numbers, self.nodes
         phi = (first.q[2] + second.q[2]) / 2
-        dx, dy = array((second.q[:2] - first.q[:2]) / l)
-        epsilon = cos(phi) * dx + sin(phi) * dy - 1.0
-        gamma = cos(phi) * dy - sin(phi) * dx
-        kappa = (second.q[2] - first.q[2]) / l
+        x_s, y_s, kappa = array((second.q - first.q) / self.length)
+        epsilon = cos(phi) * x_s + sin(phi) * y_s - 1.0
+        gamma = cos(phi) * y_s - sin(phi) * x_s
         stiffness = n["modulus"] * n["area"], n["shear_modulus"] * n["shear_area"], n["modulus"] * n["moment"]
-        return [(k * l, e) for k, e in zip(stiffness, (epsilon, gamma, kappa), strict=True)]
+        return [(k * self.length, e) for k, e in zip(stiffness, (epsilon, gamma, kappa), strict=True)]
 
     def position(self, local: Vector) -> np.ndarray:
-        x, y = array(local)
-        q = self.nodes[0].q + array((self.nodes[1].q - self.nodes[0].q) * (x / self.length))
+        """Where a material point is."""
+        (x, y), (first, second) = array(local), self.nodes
+        q = first.q + array((second.q - first.q) * (x / self.length))
         return q[:2] + rotation(q[2]) @ vector(0.0, y)
 
     @property
@@ -76,18 +78,20 @@ class BeamElement(Element):
 class Beam(Chain):
     """A straight beam in the plane, geometrically exact: shear-flexible, any rotations (Reissner 1972, Simo 1985).
 
-    Node k has the coordinates x, y, phi, place and angle of its cross-section. With r' = (r_2 - r_1)/l, kappa = (phi_2 -
-    phi_1)/l, the mean angle phi of an element of length l,
+    Node k has the coordinates x, y, phi, place and angle of its cross-section. An element of length l has, with
+    x_s = (x_2 - x_1)/l, y_s alike, and phi the mean of its two angles,
 
-        epsilon = cos(phi) x' + sin(phi) y' - 1,    gamma = cos(phi) y' - sin(phi) x'
+        epsilon = cos(phi) x_s + sin(phi) y_s - 1,    gamma = cos(phi) y_s - sin(phi) x_s,    kappa = (phi_2 - phi_1)/l
         V = l (E A epsilon^2 + G A_s gamma^2 + E I kappa^2) / 2
         T = rho l (A (v_1.v_1 + v_1.v_2 + v_2.v_2) + I (omega_1^2 + omega_1 omega_2 + omega_2^2)) / 6
 
-    The strain energy is integrated with one point, which keeps thin elements from locking in shear; strains are those
-    of the deformed section, so a rigid motion costs no energy, however large. The mass is consistent: it is constant as a lumped one,
-    but exact for rigid motions, whereas lumped masses make a rod of n elements turn with an inertia too large by 1/(2 n^2),
-    3 % for n = 4. Deflections and frequencies converge with order 2 in l. The fastest vibration is mostly
-    that of thin sections against the axis, omega = sqrt(G A_s/(rho I)): explicit schemes need dt < 2/omega.
+    The strain energy is integrated with one point, which keeps thin elements from locking in shear. Strains are those
+    that the section sees, so a rigid motion costs no energy, however large. The mass is consistent: constant as a
+    lumped one, but exact for rigid motions, whereas lumped masses make a rod of n elements turn with an inertia that is
+    too large by 1/(2 n^2), 3 % for n = 4. Frequencies of waves of length 2 pi/k are too high by (k l)^2/8.
+
+    The fastest vibration of thin beams is that of the sections against the axis, omega = sqrt(G A_s/(rho I)): explicit
+    schemes need dt < 2/omega.
 
     position, angle, velocity, angular_velocity: rigid motion at the start, of the first node and about it.
 
@@ -126,9 +130,7 @@ class Beam(Chain):
         numbers |= {"density": density, "modulus": modulus, "shear_modulus": shear_modulus}
         super().__init__(name, length, elements, supports, numbers, mass_damping, stiffness_damping)
         r, v = np.asarray(position, dtype=float), np.asarray(velocity, dtype=float)
-        axis = np.array([np.cos(angle), np.sin(angle)])
+        axis, omega = np.array([np.cos(angle), np.sin(angle)]), angular_velocity
         normal = np.array([-axis[1], axis[0]])
-        states = [
-            ((*(r + x * axis), angle), (*(v + x * angular_velocity * normal), angular_velocity)) for x in self.stations
-        ]
+        states = [((*(r + x * axis), angle), (*(v + x * omega * normal), omega)) for x in self.stations]
         self._make([BeamNode(f"{name}.node{k}", *state) for k, state in enumerate(states)], BeamElement)
