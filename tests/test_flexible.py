@@ -451,6 +451,28 @@ def test_joint_holds_the_angle_of_a_node():
     assert abs(solution.q[-1, -1]) < 1e-9
 
 
+@pytest.mark.skipif(not hasattr(ss, "Fixed"), reason="needs the joints in space")
+def test_beams_are_welded_to_rigid_bodies():
+    beam = ss.Beam("beam", length=1, elements=4, **SOFT, supports={0: "pinned"})
+    system = made(beam, ss.Gravity([0, -1.0]))
+    body = system.add(ss.PlanarBody("body", mass=0.5, inertia=0.01, position=[1.2, 0]))
+    system.add(ss.Fixed("weld", beam.tip, body.point(-0.2, 0)))
+    solution = ss.solve(system, t_end=2, dt=2e-3)
+    assert np.abs(solution.g).max() < 1e-7
+    assert np.ptp(solution.energy().total) < 1e-3
+
+    shaft = ss.SpatialBeam("shaft", length=0.5, elements=2, **ss.circular(0.01), **STEEL, supports={0: "clamped"})
+    system = made(shaft, ss.Gravity([0, 0, -9.81]))
+    body = system.add(ss.RigidBody("body", mass=1, inertia=[0.01, 0.01, 0.01], position=[0.6, 0, 0]))
+    system.add(ss.Fixed("weld", shaft.tip, body.point(-0.1, 0, 0)))
+    solution = ss.solve(system, t_end=1, dt=2e-5)
+    EI = STEEL["modulus"] * ss.circular(0.01)["moments"][0]
+    load = 9.81 * (0.5**3 / 3 + 0.1 * 0.5**2 / 2) + 7800 * ss.circular(0.01)["area"] * 9.81 * 0.5**4 / 8
+    deflection = solution.q[:, solution.names.q.index("shaft.node2.w")]
+    assert np.abs(solution.g).max() < 1e-7
+    assert deflection.mean() == pytest.approx(-load / EI, rel=0.02)  # it vibrates about the static one, 10 periods
+
+
 def test_points_are_where_they_belong():
     beam = ss.Beam("beam", length=[0.25, 0.75], **SECTION, **STEEL, position=[1, 2], angle=pi / 2, angular_velocity=3.0)
     system = made(beam)

@@ -18,8 +18,6 @@ from stickslip.errors import (
     StickslipError,
 )
 from stickslip.model import (
-    Bar,
-    Beam,
     Contact,
     Gravity,
     Line,
@@ -27,22 +25,17 @@ from stickslip.model import (
     PointMass,
     Prismatic,
     Revolute,
-    RotorDisk,
-    SpatialBeam,
     SpringDamper,
     System,
-    circular,
     ground,
-    rectangular,
 )
+from stickslip.model.flexible import Bar, Beam, RotorDisk, SpatialBeam, circular, rectangular
 from stickslip.schemes import METHODS, Moreau, Rattle, Scheme
 from stickslip.solution import Solution, load
 from stickslip.solve import solve
 
 __all__ = [
     "METHODS",
-    "Bar",
-    "Beam",
     "Contact",
     "ConvergenceError",
     "Gravity",
@@ -58,19 +51,16 @@ __all__ = [
     "Rattle",
     "ResultFileError",
     "Revolute",
-    "RotorDisk",
     "Scheme",
     "Solution",
-    "SpatialBeam",
     "SpringDamper",
     "StickslipError",
     "System",
     "__version__",
     "benchmarks",
-    "circular",
     "ground",
     "load",
     "math",
-    "rectangular",
     "solve",
 ]
+__all__ += ["Bar", "Beam", "RotorDisk", "SpatialBeam", "circular", "rectangular"]

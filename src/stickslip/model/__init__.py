@@ -2,7 +2,6 @@
 
 from stickslip.model.bodies import Body, PlanarBody, Point, PointMass, ground
 from stickslip.model.contacts import Contact, Line
-from stickslip.model.flexible import Bar, Beam, RotorDisk, SpatialBeam, circular, rectangular
 from stickslip.model.forces import Gravity, SpringDamper
 from stickslip.model.joints import Prismatic, Revolute
 from stickslip.model.system import Part, System
@@ -10,5 +9,4 @@ from stickslip.model.system import Part, System
 __all__ = [
     "Body", "Contact", "Gravity", "Line", "Part", "PlanarBody", "Point", "PointMass", "Prismatic", "Revolute", "SpringDamper",
     "System", "ground",
-    "Bar", "Beam", "RotorDisk", "SpatialBeam", "circular", "rectangular",
 ]
