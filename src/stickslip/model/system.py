@@ -5,7 +5,7 @@ Everything here is declaration. Derivatives, kernels and time belong to other la
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import casadi as ca
@@ -187,8 +187,7 @@ class System:
             raise ModelError(f"{self.name}: parameter {name!r} must be a number, got shape {number.shape}")
         if number.is_constant() and not np.isfinite(float(number)):
             raise ModelError(f"{self.name}: parameter {name!r} = {float(number)} is not finite")
-        if not number.is_constant():
-            self._require_known(number, f"parameter {name!r}", _symbols(self._parameters.values()))
+        self._require_known(number, f"parameter {name!r}", list(self._parameters.values()))
         self._parameters[name] = ca.SX.sym(name)
         self._values[name] = number
         return self._parameters[name]
@@ -309,7 +308,7 @@ class System:
         """What was declared: the system's own equations first, then those of each part; checked for foreign symbols."""
         own = [] if self._own.empty() else [self._own]
         declared = [e for e in self._with_fields() if not e.empty()]
-        allowed = _symbols([TIME, *self._parameters.values(), *[s for b in self.blocks for s in (b.q, b.u)]])
+        allowed = [TIME, *self._parameters.values(), *[s for b in self.blocks for s in (b.q, b.u)]]
         for block in self.blocks:
             self._require_known(block.qdot, f"kinematics of {block.name!r}", allowed)
         for equations in own + declared:
@@ -346,15 +345,11 @@ class System:
             raise ModelError(f"{self.name}: {what} is not finite: {numbers}")
         return numbers
 
-    def _require_known(self, expression: ca.SX, what: str, known: set[int]) -> None:
+    def _require_known(self, expression: ca.SX, what: str, allowed: list[ca.SX]) -> None:
+        known = {s.__hash__() for block in allowed for s in ca.symvar(block)}
         foreign = [s.name() for s in ca.symvar(expression) if s.__hash__() not in known]
         if foreign:
             raise ModelError(
                 f"{self.name}: {what} depends on {', '.join(map(repr, foreign))}, which this system does not declare; "
                 "use coordinates() or parameter(), or add the body that it belongs to"
             )
-
-
-def _symbols(expressions: Iterable[ca.SX]) -> set[int]:
-    """The symbols in these expressions, by their hash."""
-    return {s.__hash__() for s in ca.symvar(ca.vertcat(ca.SX(0, 1), *[ca.vec(e) for e in expressions]))}
