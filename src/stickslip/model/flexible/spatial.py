@@ -112,15 +112,14 @@ class SpatialElement(Element):
         """T, with consistent mass."""
         n, (first, second) = self.chain.numbers, self.nodes
         (_, tilt), (v, w) = self._bending(), self._bending(rates=True)
-        T = 0.0
-        for xi, weight in GAUSS:  # exact for all but the square of phi_z' phi_y: degree 6 at most
-            axial, spin = (first.qdot[k] + (second.qdot[k] - first.qdot[k]) * xi for k in (0, 3))
-            if self.chain.gyroscopic:
-                spin = spin + v.slope(xi) * tilt.slope(xi)
-            translation = n["area"] * (axial**2 + v.deflection(xi) ** 2 + w.deflection(xi) ** 2)
-            tilting = n["moment_z"] * v.slope(xi) ** 2 + n["moment_y"] * w.slope(xi) ** 2
-            T = T + weight * (translation + tilting + (n["moment_y"] + n["moment_z"]) * spin**2)
-        return n["density"] * self.length / 2 * T
+        stretch, twist = (Linear(first.qdot[k], second.qdot[k]) for k in (0, 3))
+        spin = twist.square
+        if self.chain.gyroscopic:  # exact up to the square of phi_z' phi_y, which is negligible
+            spin = sum(weight * (twist.at(s) + v.slope(s) * tilt.slope(s)) ** 2 for s, weight in GAUSS)
+        translation = n["area"] * (stretch.square + v.square + w.square)
+        tilting = n["moment_z"] * v.slope_square + n["moment_y"] * w.slope_square
+        turning = (n["moment_y"] + n["moment_z"]) * spin
+        return n["density"] * self.length / 2 * (translation + tilting + turning)
 
     def deformations(self) -> list[tuple[Scalar, Scalar]]:
         """Stretch, twist, and two of bending in either plane."""
@@ -135,11 +134,11 @@ class SpatialElement(Element):
     def position(self, local: Vector) -> np.ndarray:
         """Where a material point is; linear in the slopes, as the beam is."""
         (x, y, z), (first, second), (v, w) = array(local), self.nodes, self._bending()
-        xi = x / self.length
-        stretch, twist = (first.q[k] + (second.q[k] - first.q[k]) * xi for k in (0, 3))
+        s = x / self.length - 0.5
+        stretch, twist = (Linear(first.q[k], second.q[k]).at(s) for k in (0, 3))
         y, z = cos(twist) * y - sin(twist) * z, sin(twist) * y + cos(twist) * z
-        along = first.station + x + stretch - v.slope(xi) * y - w.slope(xi) * z
-        return first.origin + first.axes @ array([along, v.deflection(xi) + y, w.deflection(xi) + z])
+        along = first.station + x + stretch - v.slope(s) * y - w.slope(s) * z
+        return first.origin + first.axes @ array([along, v.deflection(s) + y, w.deflection(s) + z])
 
     @property
     def center(self) -> np.ndarray:
@@ -149,35 +148,63 @@ class SpatialElement(Element):
         return first.origin + first.axes @ array([along, *[bending.mean for bending in self._bending()]])
 
 
+class Linear:
+    """Linear function of s from -1/2 to 1/2, by its values at the ends."""
+
+    def __init__(self, first: Scalar, second: Scalar):
+        self.mean, self.difference = (first + second) / 2, second - first
+
+    def at(self, s: Scalar) -> Scalar:
+        """Value at s."""
+        return self.mean + self.difference * s
+
+    @property
+    def square(self) -> Scalar:
+        """Mean of its square."""
+        return self.mean**2 + self.difference**2 / 12
+
+
 class Bending:
     """Deflection of an element in one plane, from the deflections w and slopes theta of its ends.
 
-    With a = (w_2 - w_1)/l, b = theta_1 + theta_2 - 2 a and c = theta_2 - theta_1 the static solution without load is
+    With c = theta_2 - theta_1, b = theta_1 + theta_2 - 2 (w_2 - w_1)/l, s = x/l - 1/2, the static solution is
 
-        theta(xi) = theta_1 + c xi + 3 m b (xi^2 - xi),      w' = theta + gamma,      gamma = -(1 - m) b/2
-        V = E I (c^2 + 3 m b^2) / (2 l),                     m = 1/(1 + 12 E I/(G A_s l^2)), or 1 without shear
+        w(s) = (w_1 + w_2)/2 + (w_2 - w_1) s + l (c (s^2 - 1/4)/2 + m b (s^3 - s/4))
+        theta(s) = (w_2 - w_1)/l + (1 - m) b/2 + c s + m b (3 s^2 - 1/4)
+        V = E I (c^2 + 3 m b^2) / (2 l),      m = 1/(1 + 12 E I/(G A_s l^2)), or 1 without shear
 
     so c bends the element symmetrically and b antisymmetrically, and only b shears it.
     """
 
     def __init__(self, length: Scalar, m: Scalar, w_1: Scalar, theta_1: Scalar, w_2: Scalar, theta_2: Scalar):
-        self.length, self.m, self.w_1, self.w_2, self.theta_1 = length, m, w_1, w_2, theta_1
-        self.b, self.c = theta_1 + theta_2 - 2 * (w_2 - w_1) / length, theta_2 - theta_1
+        self.length, self.m, self.chord = length, m, Linear(w_1, w_2)
+        self.b, self.c = theta_1 + theta_2 - 2 * self.chord.difference / length, theta_2 - theta_1
+        self.mean_slope = self.chord.difference / length + (1 - m) * self.b / 2
 
-    def slope(self, xi: Scalar) -> Scalar:
-        """Angle of the cross-section."""
-        return self.theta_1 + self.c * xi + 3 * self.m * self.b * (xi**2 - xi)
+    def deflection(self, s: Scalar) -> Scalar:
+        """w at s."""
+        return self.chord.at(s) + self.length * (self.c * (s**2 - 0.25) / 2 + self.m * self.b * (s**3 - s / 4))
 
-    def deflection(self, xi: Scalar) -> Scalar:
-        """The integral of slope and shear."""
-        gamma = -(1 - self.m) * self.b / 2
-        bent = self.theta_1 * xi + self.c * xi**2 / 2 + self.m * self.b * (xi**3 - 3 * xi**2 / 2)
-        return self.w_1 + self.length * (bent + gamma * xi)
+    def slope(self, s: Scalar) -> Scalar:
+        """Angle of the cross-section at s."""
+        return self.mean_slope + self.c * s + self.m * self.b * (3 * s**2 - 0.25)
 
     @property
     def mean(self) -> Scalar:
         """Mean deflection."""
-        return (self.w_1 + self.w_2) / 2 - self.length * self.c / 12
+        return self.chord.mean - self.length * self.c / 12
+
+    @property
+    def square(self) -> Scalar:
+        """Mean of the square of the deflection."""
+        even, odd = self.length * self.c, self.length * self.m * self.b
+        coupled = self.chord.mean * even / 6 + self.chord.difference * odd / 60
+        return self.chord.square - coupled + even**2 / 120 + odd**2 / 840
+
+    @property
+    def slope_square(self) -> Scalar:
+        """Mean of the square of the slope."""
+        return self.mean_slope**2 + self.c**2 / 12 + (self.m * self.b) ** 2 / 20
 
 
 class SpatialBeam(Chain):
