@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 
 import stickslip as ss
 from stickslip.engine.derive import derive
-from stickslip.errors import ModelError
+from stickslip.errors import ModelError, OptionError
 
 STEEL = {"density": 7800.0, "modulus": 2.1e11, "shear_modulus": 8.1e10}
 BAR = {"area": 1e-4, "density": 7800.0, "modulus": 2.1e11}
@@ -586,6 +586,11 @@ def test_rotor_whirls_forward():
     at = int(np.argmax(solution.t >= 0.05))
     assert spin[at] == pytest.approx(100 * 0.05 / inertia, rel=0.05)  # less friction and damping
     assert spin[at] < 100 * 0.05 / inertia
+
+
+def test_rotor_wants_a_node_under_its_wheel():
+    with pytest.raises(OptionError, match="put a node under the fly-wheel at 0.18"):
+        ss.benchmarks.rotor(lengths=[0.3, 0.29])
 
 
 # -- bad input ---------------------------------------------------------------------------------------------------------

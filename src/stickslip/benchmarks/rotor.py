@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from stickslip.benchmarks.registry import benchmark
+from stickslip.errors import OptionError
 from stickslip.math import array, cos, cross, dot, sin, sqrt, vector, where
 from stickslip.model.bodies import PointMass
 from stickslip.model.flexible import RotorDisk, SpatialBeam, circular
@@ -63,8 +64,12 @@ def rotor(
     axle = s.add(
         SpatialBeam("axle", length=lengths, **section, **AXLE, gyroscopic=True, supports=supports, mass_damping=D_1)
     )
-    wheel_at = int(abs(axle.stations - X_F).argmin())
-    s.add(RotorDisk("fly-wheel", axle.node(wheel_at), mass=M_F, polar=J_F, diametral=J_F / 2))
+    wheel_at = [k for k, x in enumerate(axle.stations) if abs(x - X_F) < 1e-9]
+    if not wheel_at or abs(axle.stations[-1] - L_A) > 1e-9:
+        raise OptionError(
+            f"rotor: lengths must add up to {L_A} and put a node under the fly-wheel at {X_F}, got {lengths}"
+        )
+    s.add(RotorDisk("fly-wheel", axle.node(wheel_at[0]), mass=M_F, polar=J_F, diametral=J_F / 2))
     bearing = s.add(PointMass("bearing", mass=M_JB, position=[0, 0, 0]))
     s.add(Gravity([0, 0, -s.parameter("g", g)]))
 

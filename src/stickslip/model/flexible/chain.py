@@ -37,7 +37,8 @@ class Node(Body):
 
     def __init__(self, name: str, initial: Sequence[float], velocity: Sequence[float]):
         Body.__init__(self, name)  # not that of a body with a mass, which a node may be as well
-        self.initial, self.initial_velocity = np.asarray(initial, dtype=float), np.asarray(velocity, dtype=float)
+        self.initial: Any = np.asarray(initial, dtype=float)
+        self.initial_velocity: Any = np.asarray(velocity, dtype=float)
         self.held: tuple[str, ...] = ()
 
     def hold(self, names: Sequence[str]) -> None:
