@@ -589,7 +589,7 @@ def test_rotor_whirls_forward():
 
 
 def test_rotor_wants_a_node_under_its_wheel():
-    with pytest.raises(OptionError, match="put a node under the fly-wheel at 0.18"):
+    with pytest.raises(OptionError, match=r"put a node under the fly-wheel at 0\.18"):
         ss.benchmarks.rotor(lengths=[0.3, 0.29])
 
 
