@@ -29,8 +29,8 @@ def flexible_pendulum(
 
     N geometrically exact elements, hinged at the origin; the hinge is no constraint but leaves its node only the angle.
     q = (phi_0, x_1, y_1, phi_1, ..., phi_N), gap x_N - sqrt(2)/2 L. Gravity is 10 m/s^2: with 9.81 the tip would arrive
-    at 0.330 s, not at 0.327 s as in the source. The first contact is a burst of impacts on about [0.327, 0.348] s, each
-    of which stops the tip; the energy falls in steps.
+    at 0.330 s, not at 0.327 s as in the source. The first contact is a burst of impacts on [0.327, 0.346] s (0.348 s
+    in the source; it depends on the mesh), each of which stops the tip; the energy falls in steps.
 
     The shear of the thin sections is fast, omega = sqrt(G A_s/(rho I)) = 1.02e6/s: explicit schemes need dt < 1.9e-6 s.
     The source's dt = 5e-6 s is for generalized-alpha, which is implicit and damps it.
