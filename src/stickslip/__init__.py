@@ -29,6 +29,7 @@ from stickslip.model import (
     System,
     ground,
 )
+from stickslip.model.flexible import Bar, Beam, RotorDisk, SpatialBeam, circular, rectangular
 from stickslip.schemes import (
     METHODS,
     EventDriven,
@@ -52,6 +53,8 @@ from stickslip.solve import solve
 
 __all__ = [
     "METHODS",
+    "Bar",
+    "Beam",
     "Contact",
     "ConvergenceError",
     "EventDriven",
@@ -77,17 +80,21 @@ __all__ = [
     "Rattle",
     "ResultFileError",
     "Revolute",
+    "RotorDisk",
     "SchatzmanPaoli",
     "Scheme",
     "Solution",
+    "SpatialBeam",
     "SpringDamper",
     "StickslipError",
     "System",
     "Theta",
     "__version__",
     "benchmarks",
+    "circular",
     "ground",
     "load",
     "math",
+    "rectangular",
     "solve",
 ]
