@@ -57,7 +57,9 @@ def fake(monkeypatch):
             raise result.outcome
         return result.outcome
 
-    benchmark = SimpleNamespace(name="ball", build=build, summary="a ball", source="a book", dt=1e-3, t_end=0.05)
+    benchmark = SimpleNamespace(
+        name="ball", build=build, summary="a ball", source="a book", dt=1e-3, t_end=0.05, method="rattle"
+    )
     monkeypatch.setitem(sys.modules, "stickslip.benchmarks", SimpleNamespace(REGISTRY={"ball": benchmark}))
     monkeypatch.setitem(sys.modules, "stickslip.solve", SimpleNamespace(solve=solve))
     return result

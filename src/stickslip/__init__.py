@@ -34,6 +34,7 @@ from stickslip.model import (
     System,
     ground,
 )
+from stickslip.model.flexible import Bar, Beam, RotorDisk, SpatialBeam, circular, rectangular
 from stickslip.schemes import (
     METHODS,
     EventDriven,
@@ -55,16 +56,10 @@ from stickslip.schemes import (
 from stickslip.solution import Solution, load
 from stickslip.solve import solve
 
-
-def __getattr__(name: str) -> ModuleType:
-    """`ss.papers` draws, so it is imported when it is used: matplotlib takes longer than all the rest."""
-    if name == "papers":
-        return import_module("stickslip.papers")
-    raise AttributeError(f"module 'stickslip' has no attribute {name!r}")
-
-
 __all__ = [
     "METHODS",
+    "Bar",
+    "Beam",
     "Contact",
     "ConvergenceError",
     "EventDriven",
@@ -90,18 +85,29 @@ __all__ = [
     "Rattle",
     "ResultFileError",
     "Revolute",
+    "RotorDisk",
     "SchatzmanPaoli",
     "Scheme",
     "Solution",
+    "SpatialBeam",
     "SpringDamper",
     "StickslipError",
     "System",
     "Theta",
     "__version__",
     "benchmarks",
+    "circular",
     "ground",
     "load",
     "math",
     "papers",
+    "rectangular",
     "solve",
 ]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """`ss.papers` draws, so it is imported when it is used: matplotlib takes longer than all the rest."""
+    if name == "papers":
+        return import_module("stickslip.papers")
+    raise AttributeError(f"module 'stickslip' has no attribute {name!r}")

@@ -81,7 +81,9 @@ def list_() -> None:
 @app.command()
 def run(
     name: Annotated[str, typer.Argument(help="A benchmark; `stickslip list` shows all.")],
-    method: Annotated[str, typer.Option(help="A method; `stickslip list` shows all.")] = "rattle",
+    method: Annotated[
+        str | None, typer.Option(help="A method, `stickslip list` shows all; the benchmark's own if not given.")
+    ] = None,
     dt: Annotated[float | None, typer.Option(help="Step size; the benchmark's own if not given.")] = None,
     t_end: Annotated[float | None, typer.Option(help="End time; the benchmark's own if not given.")] = None,
     tol: Annotated[float, typer.Option(help="Residual tolerance of a step.")] = 1e-8,
@@ -102,6 +104,7 @@ def run(
     system = benchmark.build(**arguments)
     parameters |= {key: arguments[key] for key in arguments.keys() & system.parameters}  # for the provenance
     t_end, dt = benchmark.t_end if t_end is None else t_end, benchmark.dt if dt is None else dt
+    method = method or benchmark.method
     try:
         solution = solve(system, t_end, dt, method=method, tol=tol, parameters=parameters)
     except ConvergenceError as error:

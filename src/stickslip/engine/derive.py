@@ -356,17 +356,15 @@ def derive(system: System) -> Model:
         return Instance(name, types[e.key], tuple(blocks), tuple(index[s.__hash__()] for s in used))
 
     nodes = [instance(block.name, [i], Equations(block.name)) for i, block in enumerate(system.blocks)]
-    parts = [instance(e.name, _touched(system, e), e) for e in system.equations()]
+    owner = {s.__hash__(): i for i, b in enumerate(system.blocks) for s in ca.symvar(ca.vertcat(b.q, b.u))}
+    parts = [instance(e.name, _touched(e, owner), e) for e in system.equations()]
     return Model(system, tuple(nodes), tuple(parts))
 
 
-def _touched(system: System, equations: Equations) -> list[int]:
-    used = {s.__hash__() for s in ca.symvar(ca.vertcat(*[ca.vec(x) for x in equations.expressions()]))}
-    out = []
-    for i, block in enumerate(system.blocks):
-        if used & {s.__hash__() for s in ca.symvar(ca.vertcat(block.q, block.u))}:
-            out.append(i)
-    return out
+def _touched(equations: Equations, owner: dict[int, int]) -> list[int]:
+    """The blocks of coordinates that occur; `owner` says to which block a symbol belongs, by its hash."""
+    used = ca.symvar(ca.vertcat(*[ca.vec(x) for x in equations.expressions()]))
+    return sorted({owner[s.__hash__()] for s in used if s.__hash__() in owner})
 
 
 def _localise(equations: Equations, blocks: Sequence[Coordinates], parameters: Sequence[ca.SX]) -> Expressions:

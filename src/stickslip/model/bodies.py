@@ -193,9 +193,9 @@ def require_positive(where: str, **values: Any) -> None:
 
 
 def velocities_of(*bodies: Body | Ground) -> np.ndarray:
-    """The velocities of these bodies, one after the other, each body once."""
-    found = {id(b): b for b in bodies if isinstance(b, Body)}
-    return np.concatenate([np.zeros(0, object), *[b.u for b in found.values()]])
+    """The velocities of these bodies, one after the other, each once, also where elements share a node."""
+    found = {u.__hash__(): u for b in bodies if isinstance(b, Body) for u in b.u}
+    return array(list(found.values()))
 
 
 def rate(system: System, expression: Any) -> Any:
