@@ -36,6 +36,16 @@ def panel(title: str, *, xlabel: str = "t  [s]", ylabel: str = "", log: str = ""
     return ax
 
 
+def twin(ax: Axes, ylabel: str) -> Axes:
+    """Axes over the same time with a scale of their own at the right."""
+    right = ax.twinx()
+    right.set_ylabel(ylabel, fontsize=SMALL, color=SOFT)
+    right.tick_params(colors=SOFT, labelsize=SMALL, length=3, width=0.8)
+    for spine in right.spines.values():
+        spine.set_visible(False)
+    return right
+
+
 def curve(ax: Axes, x: np.ndarray, y: np.ndarray, label: str = "", *, color: int | str | None = None, **style) -> None:
     """A curve; a long one is drawn by its extremes, which looks the same."""
     x, y = thinned(x, y)

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from stickslip.benchmarks import REGISTRY, point_mass_on_slope, rotating_bouncing_ball, slider_crank
-from stickslip.papers.drawing import curve, drawing, orders, panel
+from stickslip.papers.drawing import curve, drawing, orders, panel, twin
 from stickslip.papers.measure import error, order, simulate
 from stickslip.papers.paper import Paper, Part, Study, Table
 from stickslip.solution import Solution
@@ -33,8 +33,9 @@ def fig2(study: Study) -> Iterator[Part]:
     yield study.judge(
         "rest",
         ball.gap[ball.t > study.claims["rest_fine"].expected].max(),
-        note=f"The ball lies still from t = {rest:.2f} on: the impact law holds for the velocities at both ends of a step, so "
-        "that gravity of that step takes a part of the rebound, and the flights get a little too short.",
+        note=f"The ball lies still from t = {rest:.2f} on. The impact law takes the velocity at the start of the step, without "
+        "gravity of that step; and with e_N = 0.5 flights last a whole number of steps, so that rounding errors decide in "
+        "which of two steps an impact falls.",
     )
     yield study.judge("rest_fine", rest_fine)
     yield study.judge("penetration", ball.gap.min())
@@ -112,8 +113,8 @@ def fig5(study: Study) -> Iterator[Part]:
     for letter, contact in ("a", 0), ("b", 2):
         ax = panel(f"({letter}) gap {contact + 1} and its velocity", ylabel=f"$g_{{N{contact + 1}}}$  [mm]")
         curve(ax, s.t[half], 1e3 * s.gap[half, contact], color=0)
-        twin = _twin(ax, rf"$\dot{{g}}_{{N{contact + 1}}}$  [m/s]")
-        curve(twin, s.t[half], s.gap_dot[half, contact], color=1, linewidth=0.8)
+        right = twin(ax, rf"$\dot{{g}}_{{N{contact + 1}}}$  [m/s]")
+        curve(right, s.t[half], s.gap_dot[half, contact], color=1, linewidth=0.8)
         yield drawing(ax, f"Corner “{s.names.contacts[contact]}”: gap (blue, left) and gap velocity (orange, right).")
     ax = panel("(c) angular velocities", ylabel="[1/s]")
     curve(ax, s.t[half], s.u[half, 2], r"$u_{\varphi_1}$")
@@ -122,7 +123,7 @@ def fig5(study: Study) -> Iterator[Part]:
     start = s.t <= 0.02
     ax = panel("(d) orientation of the slider", ylabel=r"$\varphi_3$  [mrad]")
     curve(ax, s.t[start], 1e3 * s.q[start, 8], color=0)
-    curve(_twin(ax, r"$u_{\varphi_3}$  [1/s]"), s.t[start], s.u[start, 8], color=1, linewidth=0.8)
+    curve(twin(ax, r"$u_{\varphi_3}$  [1/s]"), s.t[start], s.u[start, 8], color=1, linewidth=0.8)
     yield drawing(ax, "Angle (blue, left) and angular velocity (orange, right) settle by t ≈ 0.01.")
     ax = panel("(e) phase portrait of the rod", xlabel=r"$\varphi_2$  [rad]", ylabel=r"$u_{\varphi_2}$  [1/s]")
     curve(ax, s.q[half, 5], s.u[half, 5])
@@ -247,16 +248,6 @@ def _convergence(case: int, dts: Sequence[float], errors: dict[str, list[float]]
     ax.margins(x=0.05)
     orders(ax, dts, {1: 3 * errors["P_N"][0]} | ({2: errors["q"][0] / 4} if case < 3 else {}))
     return ax
-
-
-def _twin(ax: Axes, label: str) -> Axes:
-    """Axes with a scale at the right."""
-    twin = ax.twinx()
-    twin.set_ylabel(label, fontsize=10, color="#5b6670")
-    twin.tick_params(colors="#5b6670", labelsize=10, length=3, width=0.8)
-    for spine in twin.spines.values():
-        spine.set_visible(False)
-    return twin
 
 
 def _about(case: int, key: str, s: Solution) -> str:
