@@ -5,12 +5,12 @@
 ['fig2', 'fig4', 'fig5', 'fig7']
 """
 
-from stickslip.papers import generalized_alpha, lobatto, moreau, rattle
+from stickslip.papers import generalized_alpha, half_explicit, lobatto, moreau, rattle
 from stickslip.papers.paper import Claim, Drawing, Item, Paper, Study, Table, Verdict
 from stickslip.papers.runner import InterruptedReproduction, Reproduction, reproduce
 from stickslip.papers.store import Result
 
-PAPERS: dict[str, Paper] = {module.PAPER.name: module.PAPER for module in (rattle, lobatto, generalized_alpha, moreau)}
+PAPERS: dict[str, Paper] = {module.PAPER.name: module.PAPER for module in (rattle, lobatto, half_explicit, generalized_alpha, moreau)}
 
 __all__ = [
     "PAPERS",
