@@ -8,6 +8,17 @@
 
 from stickslip import benchmarks, math
 from stickslip._version import __version__
+from stickslip.analysis import (
+    NORMS,
+    Comparison,
+    Convergence,
+    EnergyLedger,
+    Events,
+    compare,
+    convergence,
+    energy_ledger,
+    events,
+)
 from stickslip.errors import (
     ConvergenceError,
     InitialStateError,
@@ -45,8 +56,13 @@ from stickslip.solve import solve
 
 __all__ = [
     "METHODS",
+    "NORMS",
+    "Comparison",
     "Contact",
+    "Convergence",
     "ConvergenceError",
+    "EnergyLedger",
+    "Events",
     "Gravity",
     "InitialStateError",
     "Line",
@@ -72,6 +88,10 @@ __all__ = [
     "Theta",
     "__version__",
     "benchmarks",
+    "compare",
+    "convergence",
+    "energy_ledger",
+    "events",
     "ground",
     "load",
     "math",
