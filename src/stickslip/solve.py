@@ -52,10 +52,11 @@ def solve(
     """Simulate a system from `t_start` to `t_end` in steps of `dt`.
 
     method: a name (`stickslip list` shows all; `options` are its parameters, as in method="theta", theta=1, or in one
-    text, method="theta:theta=1") or a scheme such as `ss.Rattle()`. q0, u0: initial state, instead of the system's own. parameters: values that differ from the
-    declared ones; nothing is compiled again for them. tol: residual of every step, as an error in coordinates and
-    velocities. max_iterations: of one attempt of Newton's method. prox: parameter of the proximal point functions, instead
-    of the automatic one; it decides about convergence, not about the result. progress: a bar on the terminal.
+    text, method="theta:theta=1") or a scheme such as `ss.Rattle()`. q0, u0: initial state, instead of the system's own.
+    parameters: values that differ from the declared ones; nothing is compiled again for them. tol: residual of every
+    step, as an error in coordinates and velocities. max_iterations: of one attempt of Newton's method. prox: parameter of
+    the proximal point functions, instead of the automatic one; it decides about convergence, not about the result.
+    progress: a bar on the terminal.
 
     The number of steps is (t_end - t_start)/dt, rounded up: the last time is the first that reaches t_end. Ctrl-C returns
     what is done. A step that cannot be solved raises `ConvergenceError`, which carries the solution up to there.

@@ -139,7 +139,7 @@ class Convergence:
             + ((f"{1e3 * run.wall_time:.3g}", f"{run.iterations}") if run.failure is None else ("-", "-"))
             for run in self.runs
         ]
-        return ("method", "dt", *[f"error of {name}" for name in names], "time [ms]", "iterations"), rows
+        return ("method", "dt", *[f"error of {name}" for name in names], "time in ms", "iterations"), rows
 
     def __str__(self) -> str:
         header, body = self.table()
