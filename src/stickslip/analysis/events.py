@@ -74,8 +74,8 @@ class Events(Sequence[Event]):
     >>> found = ss.events(ss.solve(ss.benchmarks.bouncing_ball(), t_end=1.2, dt=1e-3))
     >>> print(found)
             t  event    contact   percussion   before    after
-     0.451524  impact   floor       0.775176  -4.4247   3.3185
-     1.127799  impact   floor       0.581995  -3.3224   2.4918
+     0.451524  impact   floor       0.775235  -4.4243   3.3182
+     1.128500  impact   floor       0.580813  -3.3133   2.4850
     """
 
     all: tuple[Event, ...]
@@ -133,6 +133,8 @@ def events(solution: Solution) -> Events:
     >>> [e.kind for e in found]
     ['impact', 'closing', 'slip', 'stick']
     """
+    if len(solution) < 2:
+        return Events(())
     found: list[Event] = []
     accumulations: list[Accumulation] = []
     closed = np.zeros(solution.gap.shape, bool)

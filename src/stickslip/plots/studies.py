@@ -64,6 +64,7 @@ def _waterfall(ledger: EnergyLedger, shown: Sequence[str], ax: Axes) -> None:
     ax.set_ylim(len(bars) - 0.4, -0.75)
     ax.grid(False, axis="y")
     ax.axvline(0.0, color=SOFT, linewidth=0.8)
+    ax.use_sticky_edges = False
     ax.margins(x=0.12)
 
 
@@ -232,10 +233,8 @@ def _slopes(ax: Axes, study: Convergence, quantity: str) -> None:
     for order, constant in lowest.items():
         line = 0.6 * constant * dt**order
         ax.plot(dt, line, color=SOFT, linewidth=0.9, linestyle=(0, (4, 3)))
-        ax.annotate(
-            f"order {order}", (dt[0], line[0]), (0, -7), textcoords="offset points", fontsize=SMALL, color=SOFT,
-            ha="right", va="top",
-        )  # fmt: skip
+        place = (dt[-1], line[-1])
+        ax.annotate(f"order {order}", place, (8, -3), textcoords="offset points", fontsize=SMALL, color=SOFT, va="top")
 
 
 def _short(value: float, _: int) -> str:
