@@ -8,6 +8,17 @@
 
 from stickslip import benchmarks, math
 from stickslip._version import __version__
+from stickslip.analysis import (
+    NORMS,
+    Comparison,
+    Convergence,
+    EnergyLedger,
+    Events,
+    compare,
+    convergence,
+    energy_ledger,
+    events,
+)
 from stickslip.errors import (
     ConvergenceError,
     InitialStateError,
@@ -53,11 +64,16 @@ from stickslip.solve import solve
 
 __all__ = [
     "METHODS",
+    "NORMS",
     "Bar",
     "Beam",
+    "Comparison",
     "Contact",
+    "Convergence",
     "ConvergenceError",
+    "EnergyLedger",
     "EventDriven",
+    "Events",
     "ExplicitVelocity",
     "GeneralizedAlpha",
     "Gravity",
@@ -92,6 +108,10 @@ __all__ = [
     "__version__",
     "benchmarks",
     "circular",
+    "compare",
+    "convergence",
+    "energy_ledger",
+    "events",
     "ground",
     "load",
     "math",
