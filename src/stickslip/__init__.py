@@ -13,6 +13,17 @@ from types import ModuleType
 
 from stickslip import benchmarks, math
 from stickslip._version import __version__
+from stickslip.analysis import (
+    NORMS,
+    Comparison,
+    Convergence,
+    EnergyLedger,
+    Events,
+    compare,
+    convergence,
+    energy_ledger,
+    events,
+)
 from stickslip.errors import (
     ConvergenceError,
     InitialStateError,
@@ -58,11 +69,16 @@ from stickslip.solve import solve
 
 __all__ = [
     "METHODS",
+    "NORMS",
     "Bar",
     "Beam",
+    "Comparison",
     "Contact",
+    "Convergence",
     "ConvergenceError",
+    "EnergyLedger",
     "EventDriven",
+    "Events",
     "ExplicitVelocity",
     "GeneralizedAlpha",
     "Gravity",
@@ -97,6 +113,10 @@ __all__ = [
     "__version__",
     "benchmarks",
     "circular",
+    "compare",
+    "convergence",
+    "energy_ledger",
+    "events",
     "ground",
     "load",
     "math",

@@ -10,7 +10,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -20,12 +19,13 @@ from stickslip._version import __version__
 from stickslip.engine.check import check_initial_state, check_laws, check_mass
 from stickslip.engine.derive import Model, derive
 from stickslip.engine.observe import observation, observe
-from stickslip.engine.program import Program
+from stickslip.engine.program import Program, StageFunction
 from stickslip.engine.run import RESULTS, ROUNDING, Failure, Run, Start
 from stickslip.engine.stage import SPACES
-from stickslip.errors import ConvergenceError, MethodError, OptionError, unknown_name
+from stickslip.errors import ConvergenceError, MethodError, OptionError
 from stickslip.model.system import System
 from stickslip.schemes import METHODS, Scheme
+from stickslip.schemes.spec import scheme_of
 from stickslip.solution import Names, Solution, Stats
 
 COMPILED: WeakKeyDictionary[System, dict[Any, Any]] = WeakKeyDictionary()
@@ -49,11 +49,12 @@ def solve(
 ) -> Solution:
     """Simulate a system from `t_start` to `t_end` in steps of `dt`.
 
-    method: a name (`stickslip list` shows all; `options` are its parameters, as in method="lobatto", stages=3) or a scheme
-    such as `ss.Rattle()`. q0, u0: initial state, instead of the system's own. parameters: values that differ from the
-    declared ones; nothing is compiled again for them. tol: residual of every step, as an error in coordinates and
-    velocities. max_iterations: of one attempt of Newton's method. prox: parameter of the proximal point functions, instead
-    of the automatic one; it decides about convergence, not about the result. progress: a bar on the terminal.
+    method: a name (`stickslip list` shows all; `options` are its parameters, as in method="theta", theta=1, or in one
+    text, method="theta:theta=1") or a scheme such as `ss.Rattle()`. q0, u0: initial state, instead of the system's own.
+    parameters: values that differ from the declared ones; nothing is compiled again for them. tol: residual of every
+    step, as an error in coordinates and velocities. max_iterations: of one attempt of Newton's method. prox: parameter of
+    the proximal point functions, instead of the automatic one; it decides about convergence, not about the result.
+    progress: a bar on the terminal.
 
     The number of steps is (t_end - t_start)/dt, rounded up: the last time is the first that reaches t_end. A scheme
     that decides the length of its steps may take more; `solution.t` holds the times. Ctrl-C returns what is done. A step
@@ -71,7 +72,7 @@ def solve(
         _check_positive(prox=prox)
     if max_iterations < 1:
         raise OptionError(f"max_iterations = {max_iterations} must be at least 1")
-    scheme = _scheme(method, options)
+    scheme = scheme_of(method, options)
     bar = sys.stderr.isatty() if progress is None else progress
     say = _voice(progress)
 
@@ -112,6 +113,24 @@ def solve(
     if not run.complete:
         solution.provenance["interrupted"] = f"Ctrl-C after {run.done} steps, t = {solution.t[-1]:g} of {t_end:g}"
     return solution
+
+
+def observe_along(
+    system: System, solution: Solution, quantities: StageFunction, fields: Mapping[str, str]
+) -> dict[str, np.ndarray]:
+    """Evaluate `quantities` of a system, as in `engine.observe`, along a solution of it; `fields` as there.
+
+    The parameters are those of the run.
+    """
+    model, _ = _compiled(system, "model", lambda: _observed_model(system))
+    if _names(model) != solution.names:
+        raise OptionError(
+            f"the solution of {solution.provenance.get('system', 'another system')!r} does not belong to the system "
+            f"{system.name!r}: coordinates or contacts have other names"
+        )
+    program = _compiled(system, quantities, lambda: observation(model, quantities, fields))
+    values = np.array(list(system.parameter_values(solution.provenance.get("parameters")).values()))
+    return observe(program, values, solution.t, solution.q, solution.u, fields)
 
 
 def _solution(run: Run, observing: Program, names: Names, values: np.ndarray) -> Solution:
@@ -157,23 +176,6 @@ def _state(own: np.ndarray, given: np.ndarray | None, name: str) -> np.ndarray:
     if not np.isfinite(state).all():
         raise OptionError(f"{name} is not finite: {state}")
     return state
-
-
-def _scheme(method: str | Scheme, options: dict[str, Any]) -> Scheme:
-    if isinstance(method, str):
-        if method not in METHODS:
-            raise OptionError(unknown_name("method", method, METHODS))
-        known = METHODS[method]().options
-        for name in options:
-            if name not in known:
-                raise OptionError(unknown_name(f"option of method {method!r}", name, known))
-        return METHODS[method](**options)
-    if not isinstance(method, Scheme):
-        raise OptionError(f"method = {method!r} is neither a name nor a scheme; names are {', '.join(sorted(METHODS))}")
-    for name in options:
-        if name not in method.options:
-            raise OptionError(unknown_name(f"option of method {method.name!r}", name, method.options))
-    return replace(method, **options)
 
 
 def _check_capability(scheme: Scheme, model: Model) -> None:
