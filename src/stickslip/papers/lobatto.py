@@ -130,7 +130,7 @@ def fig9(study: Study) -> Iterator[Part]:
                 runs.append(simulate(slope, steps * dt, dt, Lobatto(stages=s), tol=1e-14))
             for name in ("q", "u"):
                 values = [
-                    error(getattr(run, name), _on(getattr(reference, name), fine, dt, len(run)), dt, columns="sum")
+                    error(getattr(run, name), _on(getattr(reference, name), fine, dt, len(run)), dt, "lobatto")
                     for dt, run in zip(dts, runs, strict=True)
                 ]
                 errors[name, s] = values

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stickslip.analysis.convergence import NORMS
 from stickslip.model.system import System
 from stickslip.schemes import Scheme
 from stickslip.solution import Solution
@@ -26,21 +27,17 @@ def simulate(system: System, t_end: float, dt: float, method: str | Scheme = "ra
     return solution
 
 
-def on_coarse_grid(values: np.ndarray, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Both without their initial row, at the times of the coarser one; the steps are multiples of the reference's."""
-    ratio = (len(reference) - 1) // (len(values) - 1)
-    return values[1:], reference[ratio : ratio * (len(values) - 1) + 1 : ratio]
+def error(values: np.ndarray, reference: np.ndarray, dt: float, norm: str) -> float:
+    """Error in a paper's norm (`stickslip.analysis.convergence.NORMS`) at the times of the coarser of two uniform grids.
 
+    Row 0 is the initial state, which does not count. The reference's step divides `dt`, and it may end later.
 
-def error(values: np.ndarray, reference: np.ndarray, dt: float, *, columns: str = "max") -> float:
-    """dt sum_i |f_i - f~_i| over the shared times; of several columns the largest (RATTLE (56)) or the sum (LOBATTO (74)).
-
-    >>> error(np.array([[0.0], [1.0], [2.0]]), np.array([[0.0], [0.5], [1.5], [2.0], [2.0]]), dt=0.5)
+    >>> error(np.array([[0.0], [1.0], [2.0]]), np.array([[0.0], [0.5], [1.5], [2.0], [2.0]]), 0.5, "rattle")
     0.25
     """
-    f, f_ref = on_coarse_grid(values, reference)
-    each = dt * np.abs(f - f_ref).sum(axis=0)
-    return float(each.max() if columns == "max" else each.sum())
+    ratio = (len(reference) - 1) // (len(values) - 1)
+    rows = reference[ratio : ratio * (len(values) - 1) + 1 : ratio]
+    return NORMS[norm](values[1:] - rows, np.full(len(rows), dt))
 
 
 def order(dts: Sequence[float], errors: Sequence[float]) -> float:

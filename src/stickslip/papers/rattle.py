@@ -194,7 +194,7 @@ def fig8(study: Study) -> Iterator[Part]:
         reference = simulate(system, t_end, study.data["reference"], tol=tol)
         runs = [simulate(system, t_end, dt, tol=tol) for dt in dts]
         errors[case] = {
-            name: [error(getattr(run, name), getattr(reference, name), dt) for dt, run in zip(dts, runs, strict=True)]
+            name: [error(getattr(run, name), getattr(reference, name), dt, "rattle") for dt, run in zip(dts, runs, strict=True)]
             for name in names
         }
         rates[case] = {name: order(dts, errors[case][name]) for name in names}
@@ -202,7 +202,7 @@ def fig8(study: Study) -> Iterator[Part]:
         if case > 2 and not study.quick:
             reference = simulate(system, t_end, study.data["reference"] / 16, tol=tol)
             finer[case] = {
-                name: order(dts, [error(getattr(r, name), getattr(reference, name), dt) for dt, r in zip(dts, runs, strict=True)])
+                name: order(dts, [error(getattr(r, name), getattr(reference, name), dt, "rattle") for dt, r in zip(dts, runs, strict=True)])
                 for name in ("q", "u")
             }
         yield drawing(_convergence(case, dts, errors[case]), f"Case {case}: errors (56) of q, u, ΔP_N and ΔP_F.")
