@@ -10,7 +10,9 @@ from stickslip.papers.paper import Claim, Drawing, Item, Paper, Study, Table, Ve
 from stickslip.papers.runner import InterruptedReproduction, Reproduction, reproduce
 from stickslip.papers.store import Result
 
-PAPERS: dict[str, Paper] = {module.PAPER.name: module.PAPER for module in (rattle, lobatto, half_explicit, generalized_alpha, moreau)}
+PAPERS: dict[str, Paper] = {
+    module.PAPER.name: module.PAPER for module in (rattle, lobatto, half_explicit, generalized_alpha, moreau)
+}
 
 __all__ = [
     "PAPERS",

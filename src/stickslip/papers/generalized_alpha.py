@@ -33,7 +33,9 @@ def fig2(study: Study) -> Iterator[Part]:
     ax = panel("acceleration constraint, first steps", ylabel=r"$\ddot{g}^1$")
     for name in ("V", "PV", "PVA"):
         curve(ax, runs[name].t[1:60], runs[name].extra["g_ddot"][1:60, 0], name, linewidth=0, marker=".")
-    yield drawing(ax, "Values at the steps. P is left out, as in the paper: its oscillations are some hundred times larger.")
+    yield drawing(
+        ax, "Values at the steps. P is left out, as in the paper: its oscillations are some hundred times larger."
+    )
 
     g_ddot = {name: s.extra["g_ddot"] for name, s in runs.items()}
     last = runs["P"].t > study.data["t_end"] - 1
@@ -63,7 +65,10 @@ def fig2(study: Study) -> Iterator[Part]:
 def fig3(study: Study) -> Iterator[Part]:
     """Constraints of the pendulum after a disturbed start."""
     runs = {c: _pendulum(study, c, consistent=False) for c in SMOOTH}
-    for key, title, symbol in ("g_ddot", "acceleration constraint", r"\ddot{g}^1"), ("la.g", "multiplier", r"\lambda^1"):
+    for key, title, symbol in (
+        ("g_ddot", "acceleration constraint", r"\ddot{g}^1"),
+        ("la.g", "multiplier", r"\lambda^1"),
+    ):
         for zoom in (False, True):
             ax = panel(title + (", first steps" if zoom else ""), ylabel=f"${symbol}$")
             for name, s in runs.items():
@@ -121,7 +126,9 @@ def fig7(study: Study) -> Iterator[Part]:
             curve(ax, s.t[shown], s.extra["Lambda.g"][shown, 0], name, linewidth=0.8)
         if title != "full":
             ax.set_ylim(-0.03, 0.02)
-        yield drawing(ax, "Relative impulse of the constraint." if title == "full" else "Coming to rest: Λ of PVA ends at zero.")
+        yield drawing(
+            ax, "Relative impulse of the constraint." if title == "full" else "Coming to rest: Λ of PVA ends at zero."
+        )
     apart = np.abs(runs["PVA"].gap - runs["PVV"].gap).max()
     yield study.judge("same", np.abs(total["PVA"][-1] - total["PVV"][-1]).max())
     yield study.judge("statics", total["PVA"][-1, 0])
@@ -157,7 +164,14 @@ def fig10(study: Study) -> Iterator[Part]:
     for zoom, shown in zooms.items():
         ax = panel(f"gap{zoom}", ylabel="$g^1$  [mm]" if zoom else "$g^1$  [m]")
         for k, (name, run) in enumerate(runs.items()):
-            curve(ax, run.t[shown], (1e3 if zoom else 1) * run.gap[shown, 0], name, linestyle=("-", "--")[k], linewidth=0.9)
+            curve(
+                ax,
+                run.t[shown],
+                (1e3 if zoom else 1) * run.gap[shown, 0],
+                name,
+                linestyle=("-", "--")[k],
+                linewidth=0.9,
+            )
         yield drawing(ax, "Gap of the tip" + (" in a burst of impacts." if zoom else " over the whole time."))
     shown = zooms[", first contact"]
     ax = panel("reaction, first contact", ylabel="$P_N$  [N s]")
@@ -225,7 +239,9 @@ def fig14(study: Study) -> Iterator[Part]:
     ax.set_ylim(480, 505)
     yield drawing(ax, "500 J at the start.")
     columns = ["form", "solver", "mean iterations, paper", "mean, ours", "most"]
-    yield Table("Iterations a step: of Algorithm 1 (subproblems) and of Newton's method for all unknowns.", columns, rows)
+    yield Table(
+        "Iterations a step: of Algorithm 1 (subproblems) and of Newton's method for all unknowns.", columns, rows
+    )
 
     pva, pvv = runs[names["PVA"]], runs[names["PVV"]]
     touching = np.flatnonzero(pva.P_N[:, 0] > 0)
@@ -283,7 +299,9 @@ def _first_impact(runs: Mapping[str, Solution], key: str, title: str, symbol: st
             shown = (s.t > hit - 0.02) & (s.t < hit + 0.06) if zoom else s.t > 0
             style = {"linewidth": 0, "marker": "."} if zoom else {"linewidth": 0.7}
             curve(ax, s.t[shown], s.extra[key][shown, 0], name, color=color, **style)
-        yield drawing(ax, f"{title[0].upper() + title[1:]}{': values at the steps.' if zoom else ' over the whole time.'}")
+        yield drawing(
+            ax, f"{title[0].upper() + title[1:]}{': values at the steps.' if zoom else ' over the whole time.'}"
+        )
 
 
 def _outer(s: Solution) -> np.ndarray:

@@ -52,7 +52,9 @@ def fig8(study: Study) -> Iterator[Part]:
     yield from _gaps({"explicit, h̃ = 0": zero})
     contact = [int((s.P_N > 0).any(axis=1).sum()) for s in (zero, full)]
     yield study.judge("drift", zero.gap.min() / acceleration.gap.min())
-    yield study.judge("losing", contact[1] / contact[0], shown=f"{contact[1]} / {contact[0]} = {contact[1] / contact[0]:.2f}")
+    yield study.judge(
+        "losing", contact[1] / contact[0], shown=f"{contact[1]} / {contact[0]} = {contact[1] / contact[0]:.2f}"
+    )
 
 
 @PAPER.item
@@ -72,7 +74,13 @@ def fig11(study: Study) -> Iterator[Part]:
     runs = {e: _crank(study, HalfExplicit(), e_N=e) for e in RESTITUTIONS}
     ax = panel("height of the slider", ylabel="[mm]")
     for e, s in runs.items():
-        curve(ax, s.t, 1e3 * (0.153 * np.sin(s.q[:, 0]) + 0.306 * np.sin(s.q[:, 1])), rf"$\varepsilon_N$ = {e:g}", linewidth=0.9)
+        curve(
+            ax,
+            s.t,
+            1e3 * (0.153 * np.sin(s.q[:, 0]) + 0.306 * np.sin(s.q[:, 1])),
+            rf"$\varepsilon_N$ = {e:g}",
+            linewidth=0.9,
+        )
     yield drawing(ax, "Centre of the slider between the walls for five coefficients of restitution.")
     s = runs[0.4]
     for key, title, unit in ("q", "angles", "[rad]"), ("u", "angular velocities", "[1/s]"):
@@ -96,7 +104,9 @@ def fig11(study: Study) -> Iterator[Part]:
 @PAPER.item
 def table2(study: Study) -> Iterator[Part]:
     """Error and cost, bilateral."""
-    reference = simulate(slider_crank_minimal(c=0), study.data["t_end"], study.data["reference"], HalfExplicit(), tol=TOL)
+    reference = simulate(
+        slider_crank_minimal(c=0), study.data["t_end"], study.data["reference"], HalfExplicit(), tol=TOL
+    )
     errors = _errors(study, slider_crank_minimal(c=0), reference)
     yield _error_table(study, errors)
     yield study.judge("moreau_jean", errors["moreau_jean"][1])
@@ -147,7 +157,11 @@ def fig15(study: Study) -> Iterator[Part]:
     ax.set_ylim(-40, 20)
     yield drawing(ax, "Gaps at floor and left wall: on acceleration level the ball sinks into both.")
     yield study.judge("corner", np.abs(s.q[-1] - 1).max())
-    yield study.judge("energy", np.diff(E).max() / E[0], note=f"Largest rise {np.diff(E).max():.1e} J, where a ball that leaves slowly is caught.")
+    yield study.judge(
+        "energy",
+        np.diff(E).max() / E[0],
+        note=f"Largest rise {np.diff(E).max():.1e} J, where a ball that leaves slowly is caught.",
+    )
     yield study.judge("drift", drifting.u[-1].max())
     yield study.judge("no_drift", np.abs(s.u[-1]).max())
 
@@ -166,14 +180,19 @@ def fig20(study: Study) -> Iterator[Part]:
         curve(ax, t, s.extra["lambda_N"][:, 0], linewidth=0.7)
         ax.axhline(study.claims["force"].expected, color="#5b6670", linewidth=0.8, linestyle=(0, (4, 3)))
         ax.set_ylim(-200, 3000)
-        yield drawing(ax, f"{name}: non-impulsive force; the line is the exact one. Impulse {s.extra['Lambda_N'].max():.2e} N s at t = 0.")
+        yield drawing(
+            ax,
+            f"{name}: non-impulsive force; the line is the exact one. Impulse {s.extra['Lambda_N'].max():.2e} N s at t = 0.",
+        )
         ax = panel(f"{name}: velocity of the front", xlabel="t  [ms]", ylabel="[m/s]")
         curve(ax, t, s.u[:, 0], linewidth=0.7)
         yield drawing(ax, f"{name}: zero in contact, then 0.1 m/s away from the wall with the waves of the mesh.")
         ax = panel(f"{name}: energy", xlabel="t  [ms]", ylabel="[mJ]")
         for values, label in (s.kinetic, "kinetic"), (s.potential, "potential"), (s.energy().total, "total"):
             curve(ax, t, 1e3 * values, label)
-        yield drawing(ax, f"{name}: {100 * (1 - s.energy().total[-1] / s.energy().total[0]):.2f} % of the energy is lost.")
+        yield drawing(
+            ax, f"{name}: {100 * (1 - s.energy().total[-1] / s.energy().total[0]):.2f} % of the energy is lost."
+        )
     coarse, fine, damped = runs.values()
     touching = {name: np.flatnonzero(s.P_N[:, 0] > 0) for name, s in runs.items()}
     spans = [s.t[touching[name][[0, -1]]] for name, s in runs.items()]
@@ -184,11 +203,19 @@ def fig20(study: Study) -> Iterator[Part]:
     early = np.ptp(coarse.extra["lambda_N"][(coarse.t > 5e-5) & (coarse.t < np.mean(spans[0]) - 1e-5)])
     spread = [np.std(s.extra["lambda_N"][(s.t > 5e-5) & (s.t < 3.5e-4)]) for s in (fine, damped)]
     yield study.judge("duration", np.ptp(spans[0]))
-    yield study.judge("duration_fine", np.ptp(spans[1]), note="Δt = 1e-7 as printed: in free motion the scheme is the Störmer-Verlet scheme, stable to ω Δt = 2; the mesh has 1.8.")
+    yield study.judge(
+        "duration_fine",
+        np.ptp(spans[1]),
+        note="Δt = 1e-7 as printed: in free motion the scheme is the Störmer-Verlet scheme, stable to ω Δt = 2; the mesh has 1.8.",
+    )
     yield study.judge("force", mean[0])
     yield study.judge("force_fine", mean[1])
     yield study.judge("first_half", early / mean[0])
-    yield study.judge("penetration", -coarse.gap.min(), why="It is at most one step of motion, v_0 Δt = 1e-8 m, and depends on where the impact falls in its step.")
+    yield study.judge(
+        "penetration",
+        -coarse.gap.min(),
+        why="It is at most one step of motion, v_0 Δt = 1e-8 m, and depends on where the impact falls in its step.",
+    )
     yield study.judge("never_lost", int(first[-1] - first[0] + 1 - len(first)))
     yield study.judge("one_impulse", sum(int(s.extra["impulsive"].sum()) for s in runs.values()))
     yield study.judge("smaller", impulse[1] / impulse[0])
@@ -249,7 +276,13 @@ def _gaps(runs: dict[str, Solution]) -> Iterator[Part]:
         for k, (name, s) in enumerate(runs.items()):
             for corner in range(s.gap.shape[1]):
                 style = {"color": corner, "linestyle": ("-", ":")[k], "linewidth": 0.9}
-                curve(ax, s.t, (1e6 if zoom else 1e3) * s.gap[:, corner], s.names.contacts[corner] if k == 0 and not zoom else "", **style)
+                curve(
+                    ax,
+                    s.t,
+                    (1e6 if zoom else 1e3) * s.gap[:, corner],
+                    s.names.contacts[corner] if k == 0 and not zoom else "",
+                    **style,
+                )
         if zoom:
             ax.set_ylim(-120, 60)
         what = " (dotted: acceleration level)" if len(runs) > 1 else ""

@@ -57,9 +57,14 @@ def fig4(study: Study) -> Iterator[Part]:
     yield study.judge("rolling", two.u[-1, 2])
     yield study.judge("sticks", three.u[hit, 2])
     yield study.judge("force_free", np.abs(three.P_F[hit + 1 :]).max())
-    rattle = {case: simulate(rotating_bouncing_ball(case=case), study.data["t_end"], study.data["dt"], Rattle()) for case in (2, 3)}
+    rattle = {
+        case: simulate(rotating_bouncing_ball(case=case), study.data["t_end"], study.data["dt"], Rattle())
+        for case in (2, 3)
+    }
     pairs = [(runs[case, 2], rattle[case]) for case in (2, 3)]
-    yield study.judge("rattle", max(np.abs(getattr(a, n) - getattr(b, n)).max() for a, b in pairs for n in ("P_N", "P_F")))
+    yield study.judge(
+        "rattle", max(np.abs(getattr(a, n) - getattr(b, n)).max() for a, b in pairs for n in ("P_N", "P_F"))
+    )
     apart = max(np.abs(runs[case, s].u[:, :2] - runs[case, 3].u[:, :2]).max() for case in (2, 3) for s in (2, 4))
     yield study.judge("stages", apart / np.sqrt(2 * 9.81 * 0.9))
 
@@ -72,7 +77,13 @@ def fig6(study: Study) -> Iterator[Part]:
     for letter, contact in ("a", 0), ("b", 2):
         ax = panel(f"({letter}) gap {contact + 1} and its velocity", ylabel=f"$g_{{N{contact + 1}}}$  [mm]")
         curve(ax, s.t[half], 1e3 * s.gap[half, contact], color=0)
-        curve(twin(ax, rf"$\dot{{g}}_{{N{contact + 1}}}$  [m/s]"), s.t[half], s.gap_dot[half, contact], color=1, linewidth=0.8)
+        curve(
+            twin(ax, rf"$\dot{{g}}_{{N{contact + 1}}}$  [m/s]"),
+            s.t[half],
+            s.gap_dot[half, contact],
+            color=1,
+            linewidth=0.8,
+        )
         yield drawing(ax, f"Corner “{s.names.contacts[contact]}”: gap (blue, left) and gap velocity (orange, right).")
     start = s.t <= 0.02
     ax = panel("(c) orientation of the slider", ylabel=r"$\varphi_3$  [mrad]")
@@ -146,7 +157,9 @@ def fig9(study: Study) -> Iterator[Part]:
         yield study.judge(f"u_{s}", rates[1, s, "u"])
     yield study.judge("impact", float(np.mean([rates[2, s, "q"] for s in STAGES])))
     away = np.abs(np.array(local) - 1).max()
-    yield study.judge("non_monotone", bool(away > 0.5), shown=f"yes: up to {away:.1f} away from 1" if away > 0.5 else "no")
+    yield study.judge(
+        "non_monotone", bool(away > 0.5), shown=f"yes: up to {away:.1f} away from 1" if away > 0.5 else "no"
+    )
 
 
 def _ball(study: Study, case: int, stages: int) -> Solution:

@@ -114,7 +114,9 @@ def fig5(study: Study) -> Iterator[Part]:
     for T, fine in spans:
         fine = min(dts) / 50 if study.quick else fine
         errors = _quadratic_errors(T, fine, dts)
-        yield drawing(_convergence(T, dts, errors), f"T = {T:g} s, reference with Δt = {fine:g}. (65) is the square of an error.")
+        yield drawing(
+            _convergence(T, dts, errors), f"T = {T:g} s, reference with Δt = {fine:g}. (65) is the square of an error."
+        )
         ratios[T] = [a / b for a, b in zip(errors["Moreau"], errors["symmetric"], strict=True)]
         rates[T] = {name: order(dts, values) for name, values in errors.items()}
         for low, high, middle in zip(errors["symmetric"], errors["Moreau"], errors["variational"], strict=True):
@@ -123,7 +125,9 @@ def fig5(study: Study) -> Iterator[Part]:
         spread = f"{min(ratios[T]):.2g} … {max(ratios[T]):.2g}"
         tables.append([f"{T:g}", *[f"{rates[T][name]:.2f}" for name in SCHEMES], f"{mean:.3g}", spread])
     columns = ["T [s]", *[f"order, {name}" for name in SCHEMES], "Moreau/symmetric, mean", "from … to"]
-    yield Table("Observed orders of (65), and the ratio of the errors of Moreau's and the symmetric scheme.", columns, tables)
+    yield Table(
+        "Observed orders of (65), and the ratio of the errors of Moreau's and the symmetric scheme.", columns, tables
+    )
     T = 10.0
     yield study.judge("same_order", rates[T]["symmetric"] - rates[T]["Moreau"])
     mean = float(np.exp(np.mean(np.log(ratios[T]))))

@@ -82,7 +82,9 @@ class Claim:
         """The verdict about what was found. shown: its text; note: said in any case; why: said if the claim differs."""
         found = found.item() if isinstance(found, np.generic) else found
         holds, difference = self._compare(found)
-        digits = ".6g" if isinstance(self.expected, float | int) and self.at_most is None else ".3g"  # against a bound: few
+        digits = (
+            ".6g" if isinstance(self.expected, float | int) and self.at_most is None else ".3g"
+        )  # against a bound: few
         text = shown or (("yes" if found else "no") if isinstance(found, bool) else self._in_unit(f"{found:{digits}}"))
         notes = " ".join(part for part in (note, "" if holds else why) if part)
         return Verdict(self.id, self.text, self.source, self.rule, text, holds, difference, notes)

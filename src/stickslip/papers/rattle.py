@@ -152,7 +152,11 @@ def fig7(study: Study) -> Iterator[Part]:
     """Trajectories of the point mass on the slope."""
     t_end = study.data["t_end"]
     shown = {case: simulate(point_mass_on_slope(case=case), t_end, study.data["dt"]) for case in CASES}
-    panels = {"q": ("position", "[m]", "xy"), "u": ("velocity", "[m/s]", "xy"), "P": ("percussions a step", "[N s]", "NF")}
+    panels = {
+        "q": ("position", "[m]", "xy"),
+        "u": ("velocity", "[m/s]", "xy"),
+        "P": ("percussions a step", "[N s]", "NF"),
+    }
     for case, s in shown.items():
         for key, (title, unit, parts) in panels.items():
             ax = panel(f"case {case}: {title}", ylabel=unit)
@@ -194,7 +198,10 @@ def fig8(study: Study) -> Iterator[Part]:
         reference = simulate(system, t_end, study.data["reference"], tol=tol)
         runs = [simulate(system, t_end, dt, tol=tol) for dt in dts]
         errors[case] = {
-            name: [error(getattr(run, name), getattr(reference, name), dt, "rattle") for dt, run in zip(dts, runs, strict=True)]
+            name: [
+                error(getattr(run, name), getattr(reference, name), dt, "rattle")
+                for dt, run in zip(dts, runs, strict=True)
+            ]
             for name in names
         }
         rates[case] = {name: order(dts, errors[case][name]) for name in names}
@@ -202,13 +209,21 @@ def fig8(study: Study) -> Iterator[Part]:
         if case > 2 and not study.quick:
             reference = simulate(system, t_end, study.data["reference"] / 16, tol=tol)
             finer[case] = {
-                name: order(dts, [error(getattr(r, name), getattr(reference, name), dt, "rattle") for dt, r in zip(dts, runs, strict=True)])
+                name: order(
+                    dts,
+                    [
+                        error(getattr(r, name), getattr(reference, name), dt, "rattle")
+                        for dt, r in zip(dts, runs, strict=True)
+                    ],
+                )
                 for name in ("q", "u")
             }
         yield drawing(_convergence(case, dts, errors[case]), f"Case {case}: errors (56) of q, u, ΔP_N and ΔP_F.")
     rows = [[f"case {case}", *[f"{rates[case][name]:.3f}" for name in names], f"{sums[case]:.3f}"] for case in CASES]
     columns = ["observed order of", "q", "u", "ΔP_N", "ΔP_F", "P_N summed over the step"]
-    yield Table("Slopes in the diagrams above. The last column is no figure of the paper: see the note on ΔP_N.", columns, rows)
+    yield Table(
+        "Slopes in the diagrams above. The last column is no figure of the paper: see the note on ΔP_N.", columns, rows
+    )
 
     for case in CASES:
         for name in ("q", "u"):
@@ -229,7 +244,9 @@ def fig8(study: Study) -> Iterator[Part]:
         yield study.judge(name, farthest, note=note if name == "P_N" else "")
     local = np.array([np.diff(np.log(errors[case]["q"])) / np.diff(np.log(dts)) for case in (3, 4)])
     yield study.judge(
-        "non_monotone", bool((np.abs(local - 1) > 0.5).any()), shown=f"local orders {local.min():.2f} to {local.max():.2f}"
+        "non_monotone",
+        bool((np.abs(local - 1) > 0.5).any()),
+        shown=f"local orders {local.min():.2f} to {local.max():.2f}",
     )
 
 

@@ -131,7 +131,9 @@ def _provenance(results: Mapping[str, Sequence[Result]]) -> str:
     seconds = sum(result.seconds for each in results.values() for result in each)
     codes = sorted({result.fingerprint for each in results.values() for result in each})
     date = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
-    machine = f"{platform.machine()}, {os.cpu_count()} processors, {platform.system()}, Python {platform.python_version()}"
+    machine = (
+        f"{platform.machine()}, {os.cpu_count()} processors, {platform.system()}, Python {platform.python_version()}"
+    )
     return escape(f"Written {date} by stickslip {', '.join(codes)} on {machine}; the runs took {seconds:.0f} s in sum.")
 
 

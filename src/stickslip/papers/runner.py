@@ -143,7 +143,9 @@ def _outcomes(items: list[Item], quick: bool, jobs: int) -> Iterator[tuple[Item,
     others = set(multiprocessing.active_children())
     # A fresh interpreter each: a copy of this one (fork) would copy the locks of its threads too.
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
+    pool = ProcessPoolExecutor(
+        jobs, mp_context=context, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
+    )
     try:
         waiting: dict[Future[Result], Item] = {
             pool.submit(compute, item.paper, item.id, quick): item
@@ -171,9 +173,9 @@ def _outcomes(items: list[Item], quick: bool, jobs: int) -> Iterator[tuple[Item,
 def _warm_up() -> None:
     """Compile the time loop before processes that would all compile it at the same time."""
     from stickslip.benchmarks import bouncing_ball
-    from stickslip.solve import solve
+    from stickslip.papers.measure import simulate
 
-    solve(bouncing_ball(), t_end=1e-2, dt=1e-2)
+    simulate(bouncing_ball(), t_end=1e-2, dt=1e-2)
 
 
 def _in_words(error: BaseException) -> str:
@@ -201,7 +203,9 @@ def _save(result: Result, out: Path) -> None:
     try:
         store.save(result, out)
     except OSError as error:
-        raise ResultFileError(f"cannot write into {out}: {error.strerror}. Free some space; what was done is kept.") from error
+        raise ResultFileError(
+            f"cannot write into {out}: {error.strerror}. Free some space; what was done is kept."
+        ) from error
 
 
 def _write_report(out: Path, quick: bool) -> Path:
