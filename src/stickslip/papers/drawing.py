@@ -8,6 +8,8 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, cast
 
 import matplotlib as mpl
 import numpy as np
@@ -47,7 +49,9 @@ def twin(ax: Axes, ylabel: str) -> Axes:
     return right
 
 
-def curve(ax: Axes, x: np.ndarray, y: np.ndarray, label: str = "", *, color: int | str | None = None, **style) -> None:
+def curve(
+    ax: Axes, x: np.ndarray, y: np.ndarray, label: str = "", *, color: int | str | None = None, **style: Any
+) -> None:
     """A curve; a long one is drawn by its extremes, which looks the same."""
     x, y = thinned(x, y)
     chosen = {} if color is None else {"color": PALETTE[color] if isinstance(color, int) else color}
@@ -64,7 +68,7 @@ def thinned(x: np.ndarray, y: np.ndarray, most: int = MOST_POINTS) -> tuple[np.n
     if len(x) <= most:
         return x, y
     edges = np.linspace(0, len(x), most // 2 + 1).astype(int)
-    spans = list(zip(edges[:-1], edges[1:], strict=True))
+    spans = list(pairwise(edges.tolist()))
     kept = {0, len(x) - 1}
     kept.update(int(a + np.argmin(y[a:b])) for a, b in spans)
     kept.update(int(a + np.argmax(y[a:b])) for a, b in spans)
@@ -86,17 +90,17 @@ def orders(ax: Axes, dts: Sequence[float], levels: dict[int, float]) -> None:
         )
 
 
-def drawing(ax: Axes, caption: str, *, legend: str = "best") -> Drawing:
+def drawing(ax: Axes, caption: str) -> Drawing:
     """The panel as part of the report; curves that have a label are named in a legend.
 
     >>> drawing(panel("gap"), "The gap over time").svg.startswith("<svg")
     True
     """
     if ax.get_legend_handles_labels()[1]:
-        ax.legend(loc=legend, frameon=False, fontsize=SMALL - 1.5, labelcolor=INK, handlelength=1.4, labelspacing=0.25)
+        ax.legend(loc="best", frameon=False, fontsize=SMALL - 1.5, labelcolor=INK, handlelength=1.4, labelspacing=0.25)
     text = io.StringIO()
     with mpl.rc_context({"svg.fonttype": "path", "svg.hashsalt": caption}):  # ids of clip paths: unique, repeatable
-        ax.figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
+        cast(Figure, ax.figure).savefig(text, format="svg", transparent=True, metadata={"Date": None})
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)

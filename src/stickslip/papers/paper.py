@@ -57,6 +57,7 @@ class Claim:
     """A statement that can hold or not. What holds is said by one of the rules, or by the code (a truth value).
 
     within: largest distance to `expected`; factor: largest ratio to it, either way; at_most, at_least, between: bounds.
+    note: said in any case; why: said if the claim differs; both may name facts that the code found, as in {rest:.2f}.
 
     >>> claim = Claim("zeno", "The ball comes to rest", "section 5.1", expected=1.285059, within=0.02, unit="s")
     >>> verdict = claim.judge(1.29)
@@ -77,16 +78,18 @@ class Claim:
     at_least: float | None = None
     between: tuple[float, float] | None = None
     full_only: bool = False
+    note: str = ""
+    why: str = ""
 
-    def judge(self, found: float | bool, *, shown: str = "", note: str = "", why: str = "") -> Verdict:
-        """The verdict about what was found. shown: its text; note: said in any case; why: said if the claim differs."""
+    def judge(self, found: float | bool, *, shown: str = "", **facts: Any) -> Verdict:
+        """The verdict about what was found. shown: its text, if not the number; facts: for the note and the why."""
         found = found.item() if isinstance(found, np.generic) else found
         holds, difference = self._compare(found)
         digits = (
             ".6g" if isinstance(self.expected, float | int) and self.at_most is None else ".3g"
         )  # against a bound: few
         text = shown or (("yes" if found else "no") if isinstance(found, bool) else self._in_unit(f"{found:{digits}}"))
-        notes = " ".join(part for part in (note, "" if holds else why) if part)
+        notes = " ".join(part.format(**facts) for part in (self.note, "" if holds else self.why) if part)
         return Verdict(self.id, self.text, self.source, self.rule, text, holds, difference, notes)
 
     @property
@@ -134,9 +137,9 @@ class Study:
     data: Mapping[str, Any]
     claims: Mapping[str, Claim]
 
-    def judge(self, claim: str, found: float | bool, *, shown: str = "", note: str = "", why: str = "") -> Verdict:
+    def judge(self, claim: str, found: float | bool, *, shown: str = "", **facts: Any) -> Verdict:
         """The verdict about one of the item's claims, as `Claim.judge`."""
-        return self.claims[claim].judge(found, shown=shown, note=note, why=why)
+        return self.claims[claim].judge(found, shown=shown, **facts)
 
 
 Function: TypeAlias = Callable[[Study], Iterator[Part]]

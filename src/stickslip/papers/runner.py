@@ -152,15 +152,15 @@ def _outcomes(items: list[Item], quick: bool, jobs: int) -> Iterator[tuple[Item,
             for item in sorted(items, key=lambda item: -item.data.get("minutes", 0.0))  # the long ones first
         }
         for future in as_completed(waiting):
-            error = future.exception()
-            if isinstance(error, BrokenProcessPool):
+            failure = future.exception()
+            if isinstance(failure, BrokenProcessPool):
                 raise StickslipError(
                     "a process of the reproduction ended without an answer (memory? a script without "
                     '`if __name__ == "__main__":`?). What was done is kept; jobs=1 stays in one process.'
-                ) from error
-            if isinstance(error, KeyboardInterrupt):
-                raise KeyboardInterrupt
-            yield waiting[future], _in_words(error) if error is not None else future.result()
+                ) from failure
+            if isinstance(failure, KeyboardInterrupt):
+                raise failure
+            yield waiting[future], future.result() if failure is None else _in_words(failure)
     except BaseException:
         # Nobody waits for what is left, and workers write nothing: they can end at once.
         pool.shutdown(wait=False, cancel_futures=True)
