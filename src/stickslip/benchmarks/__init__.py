@@ -5,5 +5,6 @@ from stickslip.benchmarks.point_mass_on_slope import point_mass_on_slope
 from stickslip.benchmarks.registry import REGISTRY, Benchmark
 from stickslip.benchmarks.rotating_bouncing_ball import rotating_bouncing_ball
 from stickslip.benchmarks.slider_crank import slider_crank
+from stickslip.benchmarks.tippedisk import tippedisk
 
-__all__ = ["REGISTRY", "Benchmark", "bouncing_ball", "point_mass_on_slope", "rotating_bouncing_ball", "slider_crank"]
+__all__ = ["REGISTRY", "Benchmark", "bouncing_ball", "point_mass_on_slope", "rotating_bouncing_ball", "slider_crank", "tippedisk"]

@@ -18,6 +18,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import casadi as ca
+import numpy as np
+import scipy.sparse
+from scipy.sparse.csgraph import connected_components
 
 from stickslip.engine.derive import PartType, Percussions
 
@@ -177,7 +180,35 @@ class Stage:
 
 
 def _solve_blocks(A: ca.SX, b: ca.SX) -> ca.SX:
-    """Solve A x = b symbolically; identity rows, by far the most common, cost nothing."""
-    if ca.is_equal(A, ca.SX.eye(A.shape[0]), 1):
-        return b
-    return ca.solve(A, b)
+    """Solve A x = b symbolically, one connected block of A after the other.
+
+    Two kinds of blocks have a closed form: identity rows (qdot = u), which cost nothing, and multiples of orthogonal
+    matrices, x = A^T b/|row|^2, such as I - dt/4 Omega(u) of a quaternion. The others are factorised.
+    """
+    pattern = scipy.sparse.csc_matrix(ca.DM(A.sparsity(), 1.0).sparse())
+    count, label = connected_components(pattern, directed=False)
+    x = ca.SX.zeros(A.shape[0])
+    for k in range(count):
+        rows = [int(i) for i in np.flatnonzero(label == k)]
+        block, right = ca.densify(A[rows, rows]), b[rows]
+        if block.is_constant() and ca.DM(block).is_eye():
+            x[rows] = right
+        elif _is_scaled_orthogonal(block):
+            x[rows] = block.T @ right / ca.sumsqr(block[0, :])
+        else:
+            x[rows] = ca.solve(block, right)
+    return x
+
+
+def _is_scaled_orthogonal(A: ca.SX) -> bool:
+    """Whether A A^T is a multiple of the identity for all values of its symbols: tested for random ones, which decides for
+    rational expressions with probability one.
+    """
+    symbols = ca.symvar(A)
+    product = ca.Function("product", symbols, [A @ A.T])
+    random = np.random.default_rng(0)
+    for _ in range(3):
+        value = np.array(product(*random.uniform(-1.0, 1.0, len(symbols))))
+        if not np.allclose(value, value[0, 0] * np.eye(len(value)), rtol=0, atol=1e-12 * np.abs(value).max()):
+            return False
+    return True

@@ -74,6 +74,7 @@ class System:
         self._parameters: dict[str, ca.SX] = {}
         self._values: dict[str, ca.SX] = {}
         self._u_own: list[ca.SX] = []
+        self._initial: tuple[tuple[int, int], dict[int, float]] = ((0, 0), {})
 
     def __repr__(self) -> str:
         contacts = sum(len(e.contacts) for e in self.equations())
@@ -120,6 +121,28 @@ class System:
     def u_initial(self) -> np.ndarray:
         """Initial velocities."""
         return np.concatenate([np.zeros(0), *[block.u_initial for block in self.blocks]])
+
+    def initial_value(self, expression: Any) -> np.ndarray:
+        """The numbers that an expression of coordinates, velocities and parameters has at the initial state, t = 0.
+
+        >>> s = System()
+        >>> q, u = s.coordinates("x y", initial=[3, 4], velocity=[0, 0])
+        >>> s.initial_value(q @ q)
+        array(25.)
+        """
+        declared = len(self.blocks), len(self._parameters)
+        if self._initial[0] != declared:
+            values = self.parameter_values()
+            known = {self._parameters[n].__hash__(): value for n, value in values.items()} | {TIME.__hash__(): 0.0}
+            for b in self.blocks:
+                for symbols, numbers in ((b.q, b.q_initial), (b.u, b.u_initial)):
+                    known |= {symbols[k].__hash__(): float(x) for k, x in enumerate(numbers)}
+            self._initial = declared, known
+        f = column(expression)
+        symbols = ca.symvar(f)
+        numbers = [self._initial[1][s.__hash__()] for s in symbols]
+        value = np.array(ca.Function("value", symbols, [ca.densify(f)]).call(numbers)[0])
+        return value.reshape(()) if f.numel() == 1 else value[:, 0] if value.shape[1] == 1 else value
 
     # -- coordinates and parameters -----------------------------------------------------------------------------------
 
@@ -287,7 +310,9 @@ class System:
         >>> ball = s.add(ss.PointMass("ball", mass=1.0, position=[0, 1]))
         """
         if not isinstance(part, Part):
-            raise ModelError(f"{self.name}: {part!r} is no part; it needs a name and a method declare(system, equations)")
+            raise ModelError(
+                f"{self.name}: {part!r} is no part; it needs a name and a method declare(system, equations)"
+            )
         if any(other is part for other in self.parts):
             raise ModelError(f"{self.name}: part {part.name!r} was added twice")
         if any(other.name == part.name for other in self.parts):
