@@ -99,10 +99,6 @@ class PointMass(Body):
     def velocity(self, local: Vector) -> np.ndarray:
         return self.u
 
-    @property
-    def initial_rotation(self) -> np.ndarray:
-        return np.eye(self.dimension)
-
     def declare(self, system: System, equations: Equations) -> None:
         names = " ".join("xyz"[: self.dimension])
         self._q, self._u = system.coordinates(
@@ -165,10 +161,6 @@ class PlanarBody(Body):
     @property
     def angular_velocity(self) -> Scalar:
         return self.u[2]
-
-    @property
-    def initial_rotation(self) -> np.ndarray:
-        return rotation(float(self.initial[2]))
 
     def declare(self, system: System, equations: Equations) -> None:
         self._q, self._u = system.coordinates(
@@ -245,10 +237,6 @@ class RigidBody(Body):
     @property
     def angular_velocity(self) -> np.ndarray:
         return self.A @ self.u[3:]
-
-    @property
-    def initial_rotation(self) -> np.ndarray:
-        return quaternion_rotation(self.initial[3:])
 
     def declare(self, system: System, equations: Equations) -> None:
         self._q, self._u = system.coordinates(

@@ -200,7 +200,7 @@ def _on_core(system: System, name: str, sphere: Sphere, other: Any) -> Iterator[
         k = nearest_other(c)
     distance = norm(c - k)
     n = array((c - k) / distance)
-    place = array(k + R_other * n)
+    place = array(c - R * n)  # one place for both bodies, also where there is a gap, so that action is reaction
 
     def basis() -> tuple[np.ndarray, ...]:
         if len(n) == 2:
@@ -212,7 +212,7 @@ def _on_core(system: System, name: str, sphere: Sphere, other: Any) -> Iterator[
         named = (("e", e), ("e_1", e_1), ("e_2", e_2))
         return turned_triad(n, *[parameters(system, f"{name}.{key}", value) for key, value in named])
 
-    velocity = sphere.body.velocity_at(array(c - R * n)) - other.body.velocity_at(place)
+    velocity = sphere.body.velocity_at(place) - other.body.velocity_at(place)
     yield Meeting(distance - R - R_other, n, velocity, basis)
 
 

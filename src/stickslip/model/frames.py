@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 class Carrier:
     """What points, axes and frames are fixed to: a body, or the ground.
 
-    Vectors of the carrier are "local", those of space have no adjective. Everything is an expression of the coordinates,
-    except `initial_rotation`, which is a matrix of numbers.
+    Vectors of the carrier are "local", those of space have no adjective. Everything is an expression of the coordinates.
     """
 
     name: str
@@ -56,11 +55,6 @@ class Carrier:
     def angular_velocity(self) -> Any:
         """Angular velocity: a scalar in the plane, a vector in space."""
         raise ModelError(f"{self.name!r} is a point and cannot turn; a body with an orientation is needed here")
-
-    @property
-    def initial_rotation(self) -> np.ndarray:
-        """Matrix from local to spatial components, at the initial state."""
-        raise NotImplementedError
 
     def point(self, *local: Scalar) -> Point:
         """A point fixed to the carrier, by its local coordinates; without any, its origin (a body's centre of mass)."""
@@ -170,11 +164,11 @@ class Frame:
 
     def point(self, *local: Scalar) -> Point:
         """A point by its coordinates in this frame; without any, the origin."""
-        return Point(self.body, tuple(self.origin + self.rotation @ array(local or [0.0] * len(self.origin))))
+        return Point(self.body, tuple((self.origin + self.rotation @ array(local or [0.0] * len(self.origin))).tolist()))
 
     def axis(self, *local: Scalar) -> Axis:
         """A direction by its components in this frame."""
-        return Axis(self.body, tuple(self.rotation @ array(local)))
+        return Axis(self.body, tuple((self.rotation @ array(local)).tolist()))
 
 
 # -- helpers of parts --------------------------------------------------------------------------------------------------
@@ -229,9 +223,9 @@ def relative_spin(first: Carrier, second: Carrier, dimension: int) -> Any:
     return spins[1] - spins[0]
 
 
-def initial_turn(first: Carrier, second: Carrier, dimension: int) -> np.ndarray:
-    """Matrix from components in the first body to those in the second, at the initial state."""
-    A_1, A_2 = (np.eye(dimension) if isinstance(b, Ground) else b.initial_rotation for b in (first, second))
+def initial_turn(system: System, first: Carrier, second: Carrier) -> np.ndarray:
+    """Matrix from components in the first body to those in the second, at the initial state, in space."""
+    A_1, A_2 = (system.initial_value([list(b.direction(e)) for e in np.eye(3)]).T for b in (first, second))
     return A_2.T @ A_1
 
 

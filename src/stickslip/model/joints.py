@@ -63,13 +63,10 @@ class Joint:
         """The two bodies."""
         return self.point_1.body, self.point_2.body
 
-    def _axes(self, axis: Vector | None, axis_2: Vector | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """The axis in the frames of the two bodies, with length one."""
+    def _unit(self, axis: Vector | None) -> np.ndarray:
         if axis is None:
             raise ModelError(f"{self}: a joint in space needs axis=, in the frame of {self.bodies[0].name!r}")
-        a_1 = unit(str(self), axis, self.dimension)
-        given = initial_turn(*self.bodies, self.dimension) @ a_1 if axis_2 is None else axis_2
-        return a_1, unit(str(self), given, self.dimension)
+        return unit(str(self), axis, self.dimension)
 
     # -- primitives ------------------------------------------------------------------------------------------------
 
@@ -106,23 +103,28 @@ class Joint:
         rows = [dot(names[0, id(a)], names[1, id(b)]) for a, b in pairs]
         equations.constraint(rows, name=f"{self.name}.axis", about=f"the axes of {self} are not aligned")
 
-    def _parallel(self, system: System, equations: Equations, a_1: np.ndarray, a_2: np.ndarray) -> None:
+    def _parallel(self, system: System, equations: Equations, a_1: np.ndarray, a_2: np.ndarray | None) -> None:
+        """The axis a_1 of body 1 is parallel to a_2 of body 2, or to the one that is at the initial state."""
         b, c = triad(a_1)
+        a_2 = initial_turn(system, *self.bodies) @ a_1 if a_2 is None else a_2
         self._perpendicular(system, equations, [(b, a_2), (c, a_2)])
 
     def _aligned(self, system: System, equations: Equations) -> None:
-        """No relative rotation."""
+        """No relative rotation but the initial one."""
         if self.dimension == 2:
-            turn = initial_turn(*self.bodies, 2)
-            self._angle(system, equations, float(np.arctan2(turn[0, 1], turn[0, 0])))
+            phi_1, phi_2 = self._angles()
+            self._angle(system, equations, float(system.initial_value(phi_2 - phi_1)))
             return
         x, y, z = np.eye(3)
-        x_2, y_2, z_2 = initial_turn(*self.bodies, 3).T
+        x_2, y_2, z_2 = initial_turn(system, *self.bodies).T
         self._perpendicular(system, equations, [(x, y_2), (y, z_2), (z, x_2)])
+
+    def _angles(self) -> tuple[Scalar, Scalar]:
+        return tuple(0.0 if isinstance(b, Ground) else b.angle for b in self.bodies)
 
     def _angle(self, system: System, equations: Equations, angle: Scalar) -> None:
         """In the plane: phi_2 - phi_1 = angle."""
-        phi_1, phi_2 = (0.0 if isinstance(b, Ground) else b.angle for b in self.bodies)
+        phi_1, phi_2 = self._angles()
         target = system.parameter(f"{self.name}.angle", angle)
         about = f"the bodies of {self} are not turned by its angle"
         equations.constraint(phi_2 - phi_1 - target, name=f"{self.name}.angle", about=about)
@@ -165,17 +167,18 @@ class Revolute(Joint):
         super().__init__(name, point_1, point_2)
         if self.dimension == 2 and axis is not None:
             raise ModelError(f"{self}: in the plane there is no choice of an axis")
-        self.axis = None if self.dimension == 2 else self._axes(axis, axis_2)
+        self.axis = None if self.dimension == 2 else self._unit(axis)
+        self.axis_2 = None if axis_2 is None else self._unit(axis_2)
 
     @property
     def angle(self) -> Measure:
         """Angle of the second body against the first."""
-        return Angle(*self.bodies, None if self.axis is None else self.axis[0])
+        return Angle(*self.bodies, self.axis)
 
     def declare(self, system: System, equations: Equations) -> None:
         self._coincident(system, equations)
         if self.axis is not None:
-            self._parallel(system, equations, *self.axis)
+            self._parallel(system, equations, self.axis, self.axis_2)
 
 
 class Prismatic(Joint):
@@ -232,21 +235,21 @@ class Cylindrical(Joint):
 
     def __init__(self, name: str, point_1: Point, point_2: Point, *, axis: Vector, axis_2: Vector | None = None):
         super().__init__(name, point_1, point_2)
-        self.axis = self._axes(axis, axis_2)
+        self.axis, self.axis_2 = self._unit(axis), None if axis_2 is None else self._unit(axis_2)
 
     @property
     def displacement(self) -> Measure:
         """Way of the second point along the axis."""
-        return Displacement(self.point_1, self.point_2, self.axis[0])
+        return Displacement(self.point_1, self.point_2, self.axis)
 
     @property
     def angle(self) -> Measure:
         """Angle about the axis, zero at the initial state."""
-        return Angle(*self.bodies, self.axis[0])
+        return Angle(*self.bodies, self.axis)
 
     def declare(self, system: System, equations: Equations) -> None:
-        self._on_planes(system, equations, list(triad(self.axis[0])))
-        self._parallel(system, equations, *self.axis)
+        self._on_planes(system, equations, list(triad(self.axis)))
+        self._parallel(system, equations, self.axis, self.axis_2)
 
 
 class Screw(Cylindrical):
@@ -335,16 +338,16 @@ class PlanarJoint(Joint):
 
     def __init__(self, name: str, point_1: Point, point_2: Point, *, normal: Vector, normal_2: Vector | None = None):
         super().__init__(name, point_1, point_2)
-        self.normals = self._axes(normal, normal_2)
+        self.normal, self.normal_2 = self._unit(normal), None if normal_2 is None else self._unit(normal_2)
 
     @property
     def angle(self) -> Measure:
         """Angle about the normal, zero at the initial state."""
-        return Angle(*self.bodies, self.normals[0])
+        return Angle(*self.bodies, self.normal)
 
     def declare(self, system: System, equations: Equations) -> None:
-        self._on_planes(system, equations, [self.normals[0]])
-        self._parallel(system, equations, *self.normals)
+        self._on_planes(system, equations, [self.normal])
+        self._parallel(system, equations, self.normal, self.normal_2)
 
 
 class Rod(Joint):

@@ -132,7 +132,7 @@ class Angle(Measure):
         x_1, _ = triad(a_1)
         axis = first.direction(parameters(system, f"{prefix}.axis", a_1))
         x = first.direction(parameters(system, f"{prefix}.zero_1", x_1))
-        x_2 = second.direction(parameters(system, f"{prefix}.zero_2", initial_turn(first, second, 3) @ x_1))
+        x_2 = second.direction(parameters(system, f"{prefix}.zero_2", initial_turn(system, first, second) @ x_1))
         turn = dot(x, x_2), dot(cross(axis, x), x_2)
         return Quantity(dot(axis, relative_spin(first, second, 3)), on, turn=turn)
 

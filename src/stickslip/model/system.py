@@ -6,6 +6,7 @@ Everything here is declaration. Derivatives, kernels and time belong to other la
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import casadi as ca
@@ -13,6 +14,7 @@ import numpy as np
 
 from stickslip.errors import ModelError, unknown_name
 from stickslip.math import Scalar, Vector, array, column
+from stickslip.model.assemble import assembled
 from stickslip.model.declaration import TIME, Coordinates, Equations, _vector
 
 
@@ -328,6 +330,31 @@ class System:
         self.parts.append(part)
         self._declared.append(equations)
         return part
+
+    def assemble(
+        self, *, obstacles: bool = False, t: float = 0.0, parameters: Mapping[str, float] | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Move the initial state onto all constraints, on position and velocity level; with `obstacles` out of them, too.
+
+        The change is the smallest one in the metric of the mass matrix. Returns the new q and u, which become the system's
+        initial state.
+
+        >>> import stickslip as ss
+        >>> s = ss.System()
+        >>> bob = s.add(ss.PointMass("bob", mass=1, position=[0.1, -0.9], velocity=[1, 0]))
+        >>> rod = s.add(ss.Rod("rod", ss.ground.point(0, 0), bob.point(), length=1.0))
+        >>> q, u = s.assemble()
+        >>> float(q @ q), float(abs(q @ u).round(12))
+        (1.0, 0.0)
+        """
+        q, u = assembled(self, self.parameter_values(parameters), t, obstacles)
+        at_q = at_u = 0
+        for k, b in enumerate(self.blocks):
+            n_q, n_u = b.q.numel(), b.u.numel()
+            self.blocks[k] = replace(b, q_initial=q[at_q : at_q + n_q], u_initial=u[at_u : at_u + n_u])
+            at_q, at_u = at_q + n_q, at_u + n_u
+        self._initial = ((0, 0), {})
+        return q, u
 
     def equations(self) -> list[Equations]:
         """What was declared: the system's own equations first, then those of each part; checked for foreign symbols."""
