@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
+from scipy.linalg import null_space
+from scipy.optimize import nnls
 
 from stickslip.errors import InitialStateError
 from stickslip.model.declaration import TIME, Equations
@@ -56,45 +58,61 @@ def assembled(system: System, parameters: Mapping[str, float], t: float, obstacl
     state, speed = system.q_initial, system.u_initial
     names = [c.name for e in equations for c in e.constraints for _ in range(c.value.numel())]
     names += [c.name for e in equations for c in e.contacts if c.gap is not None and obstacles]
+    n = g.numel()
     for _ in range(ITERATIONS):
-        residual, W = _violated(*positions(state, speed), g.numel())
-        if np.abs(residual).max(initial=0.0) < TOLERANCE:
+        values, W = positions(state, speed)
+        left = _violation(values, n)
+        if np.abs(left).max(initial=0.0) < TOLERANCE:
             break
-        step = -_smallest(W, residual, mass(state, speed)[1])
+        step = _smallest(W[:n], -values[:n], mass(state, speed)[1], W[n:], -values[n:])
         for _ in range(HALVINGS):
             moved = _move(motion, state, step)
-            if np.linalg.norm(_violated(*positions(moved, speed), g.numel())[0]) < np.linalg.norm(residual):
+            if np.linalg.norm(_violation(positions(moved, speed)[0], n)) < np.linalg.norm(left):
                 break
             step = step / 2
         else:
             break
         state = moved
-    left, _ = _violated(*positions(state, speed), g.numel())
+    left = _violation(positions(state, speed)[0], n)
     if not np.abs(left).max(initial=0.0) < 1e3 * TOLERANCE:
         k = int(np.abs(left).argmax())
         raise InitialStateError(
             f"{system.name}: the initial state cannot be assembled: {names[k]!r} remains violated by {abs(left[k]):.6g}; "
             "start closer, or look for constraints that contradict each other"
         )
-    residual, W = velocities(state, speed)
-    return state, speed - _smallest(W, residual, mass(state, speed)[1])
+    values, W = velocities(state, speed)
+    return state, speed + _smallest(W, -values, mass(state, speed)[1])
 
 
-def _violated(rows: np.ndarray, W: np.ndarray, n_g: int) -> tuple[np.ndarray, np.ndarray]:
-    """All bilateral rows, and the gaps that are negative; satisfied gaps count as zero rows."""
-    open_ = np.arange(len(rows)) >= n_g
-    free = open_ & (rows >= 0)
-    return np.where(free, 0.0, rows), np.where(free[:, None], 0.0, W)
+def _violation(rows: np.ndarray, n: int) -> np.ndarray:
+    """The first n rows should be zero, the others not negative."""
+    return np.concatenate([rows[:n], np.minimum(rows[n:], 0.0)])
 
 
-def _smallest(W: np.ndarray, residual: np.ndarray, M: np.ndarray) -> np.ndarray:
-    """The velocity with W u = residual of least kinetic energy; dependent rows are no problem."""
+def _smallest(
+    W: np.ndarray, b: np.ndarray, M: np.ndarray, W_N: np.ndarray | None = None, b_N: np.ndarray | None = None
+) -> np.ndarray:
+    """The u of least kinetic energy with W u = b and W_N u >= b_N; dependent rows are no problem."""
     try:
         L = np.linalg.cholesky(M)
     except np.linalg.LinAlgError:
         L = np.eye(len(M))  # no metric: the complaint about the mass matrix belongs to the run, not to us
     scaled = np.linalg.solve(L, W.T).T
-    return np.linalg.solve(L.T, np.linalg.lstsq(scaled, residual, rcond=1e-10)[0])
+    y = np.linalg.lstsq(scaled, b, rcond=1e-10)[0]
+    if W_N is not None and b_N is not None and len(b_N):
+        G = np.linalg.solve(L, W_N.T).T
+        free = null_space(scaled, rcond=1e-10) if len(b) else np.eye(len(y))
+        y = y + free @ _least_distance(G @ free, b_N - G @ y)
+    return np.linalg.solve(L.T, y)
+
+
+def _least_distance(G: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """The shortest z with G z >= h, or zero where there is none [Lawson, Hanson: Solving Least Squares Problems, 23.4]."""
+    E = np.vstack([G.T, h])
+    f = np.zeros(len(E))
+    f[-1] = 1.0
+    r = E @ nnls(E, f)[0] - f
+    return -r[:-1] / r[-1] if abs(r[-1]) > 1e-12 else np.zeros(G.shape[1])
 
 
 def _move(motion: Evaluation, q: np.ndarray, u: np.ndarray) -> np.ndarray:

@@ -336,8 +336,8 @@ class System:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Move the initial state onto all constraints, on position and velocity level; with `obstacles` out of them, too.
 
-        The change is the smallest one in the metric of the mass matrix. Returns the new q and u, which become the system's
-        initial state.
+        The change is, to first order, the smallest one in the metric of the mass matrix. Returns the new q and u, which
+        become the system's initial state.
 
         >>> import stickslip as ss
         >>> s = ss.System()
