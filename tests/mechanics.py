@@ -80,7 +80,9 @@ class Mechanics:
     def _qdot(self) -> ca.Function:
         blocks = self.system.blocks
         return ca.Function(
-            "qdot", [ca.vertcat(*[b.q for b in blocks]), ca.vertcat(*[b.u for b in blocks])], [ca.vertcat(*[b.qdot for b in blocks])]
+            "qdot",
+            [ca.vertcat(*[b.q for b in blocks]), ca.vertcat(*[b.u for b in blocks])],
+            [ca.vertcat(*[b.qdot for b in blocks])],
         )
 
     def qdot(self, q, u) -> np.ndarray:

@@ -72,8 +72,8 @@ def test_thin_shapes_are_limits_of_thick_ones():
 
 
 def test_a_free_top_keeps_energy_momentum_and_the_norm_of_its_quaternion_over_a_hundred_thousand_steps():
-    """RATTLE is, for a free top, L_0 = L_M + dt/2 omega_M x L_M and L_1 = L_M - dt/2 omega_M x L_M: |L| and the energy are
-    kept exactly, the Cayley map keeps |p|, and the direction of L in space is of second order.
+    """RATTLE is, for a free top, L_0 = L_M + dt/2 omega_M x L_M and L_1 = L_M - dt/2 omega_M x L_M: |L| and the
+    energy are kept exactly, the Cayley map keeps |p|, and the direction of L in space is of second order.
     """
     J = np.array([1.0, 2.0, 2.5])
     errors = {}
@@ -82,7 +82,9 @@ def test_a_free_top_keeps_energy_momentum_and_the_norm_of_its_quaternion_over_a_
         s.add(ss.RigidBody("top", mass=1, inertia=J, velocity=[1, 2, 3], angular_velocity=[0.01, 1, 0.02]))
         solution = ss.solve(s, t_end=steps * dt, dt=dt, tol=1e-13, progress=False)
         energy = solution.kinetic
-        L = np.array([quaternion_rotation(q[3:]) @ (J * u[3:]) for q, u in zip(solution.q, solution.u, strict=True)][:2001])
+        L = np.array(
+            [quaternion_rotation(q[3:]) @ (J * u[3:]) for q, u in zip(solution.q, solution.u, strict=True)][:2001]
+        )
         body = np.linalg.norm(J * solution.u[:, 3:], axis=1)
         assert np.ptp(energy) < 1e-9 * energy[0]
         assert np.ptp(body) < 1e-9
@@ -151,7 +153,7 @@ def test_a_turned_and_shifted_frame_of_inertia_changes_nothing():
 
 
 def test_a_disk_rolls_in_a_steady_circle():
-    """Omega sin(theta) ((C + m r^2) omega_3 - A Omega cos(theta)) = -m g r cos(theta): angular momentum about the centre."""
+    """Angular momentum: Omega sin(theta) ((C + m r^2) omega_3 - A Omega cos(theta)) = -m g r cos(theta)."""
     m, r, g, theta, Omega = 1.3, 0.4, 9.81, 0.5, 6.0
     A, _, C = ss.inertia.disk(r, mass=m).inertia
     omega_3 = (A * Omega * np.cos(theta) - m * g * r / (Omega * np.tan(theta))) / (C + m * r**2)
@@ -209,7 +211,11 @@ def test_positions_of_rigid_bodies_are_eliminated():
 
 def test_frames_carry_points_and_axes():
     s = ss.System()
-    body = s.add(ss.RigidBody("body", mass=1, inertia=[1, 1, 1], position=[1, 2, 3], orientation=quaternion([0, 0, 1], np.pi / 2)))
+    body = s.add(
+        ss.RigidBody(
+            "body", mass=1, inertia=[1, 1, 1], position=[1, 2, 3], orientation=quaternion([0, 0, 1], np.pi / 2)
+        )
+    )
     frame = body.frame([0.5, 0, 0], quaternion_rotation(quaternion([1, 0, 0], np.pi / 2)))
     np.testing.assert_allclose(frame.point(0, 1, 0).coordinates, [0.5, 0, 1], atol=1e-15)
     np.testing.assert_allclose(frame.axis(0, 0, 1).components, [0, -1, 0], atol=1e-15)
@@ -223,8 +229,14 @@ def test_frames_carry_points_and_axes():
 @pytest.mark.parametrize(
     "make, message",
     [
-        (lambda: ss.RigidBody("b", mass=-1, inertia=[1, 1, 1]), r"rigid body 'b': mass = -1 must be a finite number > 0"),
-        (lambda: ss.RigidBody("b", mass=1, inertia=[1, 1, 3]), r"'b': .*1, 1, 3 violate the triangle inequality, 3 > 1 \+ 1"),
+        (
+            lambda: ss.RigidBody("b", mass=-1, inertia=[1, 1, 1]),
+            r"rigid body 'b': mass = -1 must be a finite number > 0",
+        ),
+        (
+            lambda: ss.RigidBody("b", mass=1, inertia=[1, 1, 3]),
+            r"'b': .*1, 1, 3 violate the triangle inequality, 3 > 1 \+ 1",
+        ),
         (lambda: ss.RigidBody("b", mass=1, inertia=[1, -1, 1]), r"'b': principal moment of inertia -1 must be > 0"),
         (lambda: ss.RigidBody("b", mass=1, inertia=[[1, 2, 0], [0, 1, 0], [0, 0, 1]]), "not symmetric"),
         (lambda: ss.RigidBody("b", mass=1, inertia=2.0), "three principal moments or a 3 x 3 matrix"),
@@ -250,6 +262,6 @@ def test_a_part_belongs_to_one_system():
     body = a.add(ss.RigidBody("body", mass=1, inertia=[1, 1, 1]))
     with pytest.raises(ModelError, match="part 'body' belongs to system 'first' already"):
         b.add(body)
+    b.add(ss.Spherical("pin", ss.ground.point(0, 0, 0), body.point(0, 0, 1)))
     with pytest.raises(ModelError, match=r"'body\..*', which this system does not declare"):
-        b.add(ss.Spherical("pin", ss.ground.point(0, 0, 0), body.point(0, 0, 1)))
         b.equations()

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from functools import cache
 
+import casadi as ca
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mechanics import STEP, Mechanics, random_state, rigid_motion
 
 import stickslip as ss
-from stickslip.math import cos, quaternion, sin
+from mechanics import Mechanics, random_state, rigid_motion
+from stickslip.math import column, cos, dot, quaternion, quaternion_rotation, sin
+from stickslip.model.contacts import meet
+from stickslip.model.frames import rate
 
 INERTIA = np.array([[2.0, 0.2, -0.1], [0.2, 1.8, 0.3], [-0.1, 0.3, 1.5]])
 
@@ -32,7 +35,11 @@ def two_planar() -> tuple[ss.System, ss.PlanarBody, ss.PlanarBody]:
 
 
 def points(a, b):
-    return (a.point(0.7, 0.1, -0.2), b.point(-0.7, 0.1, 0.3)) if a.dimension == 3 else (a.point(0.7, 0.1), b.point(-0.7, 0.2))
+    return (
+        (a.point(0.7, 0.1, -0.2), b.point(-0.7, 0.1, 0.3))
+        if a.dimension == 3
+        else (a.point(0.7, 0.1), b.point(-0.7, 0.2))
+    )
 
 
 AXIS = [1.0, -0.5, 0.3]
@@ -57,16 +64,34 @@ LAW = ss.Coulomb(0.3, 0.5, 0.1)
 CONTACTS = {
     "point, plane": lambda a, b: (a.point(0.1, 0.2, 0.3), ss.Plane([0.1, 0, 0], [1, 2, 3], b)),
     "sphere, plane": lambda a, b: (ss.Sphere(a.point(), 0.2), ss.Plane([0.1, 0, 0], [0, 0, 1], b)),
-    "capsule, plane": lambda a, b: (ss.Capsule(a.point(0, 0, 1), a.point(1, 0, 0), 0.2), ss.Plane([0.1, 0, 0], [1, 2, 3], b)),
-    "box, plane": lambda a, b: (ss.Box(a.frame([0.1, 0, 0], np.eye(3)[[1, 2, 0]]), [1, 2, 3]), ss.Plane([0, 0, 0], [1, 2, 3], b)),
+    "capsule, plane": lambda a, b: (
+        ss.Capsule(a.point(0, 0, 1), a.point(1, 0, 0), 0.2),
+        ss.Plane([0.1, 0, 0], [1, 2, 3], b),
+    ),
+    "box, plane": lambda a, b: (
+        ss.Box(a.frame([0.1, 0, 0], np.eye(3)[[1, 2, 0]]), [1, 2, 3]),
+        ss.Plane([0, 0, 0], [1, 2, 3], b),
+    ),
     "disk, plane": lambda a, b: (ss.Disk(a.point(0.1, 0, 0), [0, 1, 1], 0.5), ss.Plane([0, 0, 0], [1, 2, 3], b)),
-    "cylinder, plane": lambda a, b: (ss.Cylinder(a.point(0.1, 0, 0), [0, 1, 1], 0.5, 2), ss.Plane([0, 0, 0], [1, 2, 3], b)),
-    "ellipsoid, plane": lambda a, b: (ss.Ellipsoid(a.frame([0.1, 0, 0], np.eye(3)[[1, 2, 0]]), [1, 2, 3]), ss.Plane([0, 0, 0], [1, 2, 3], b)),
+    "cylinder, plane": lambda a, b: (
+        ss.Cylinder(a.point(0.1, 0, 0), [0, 1, 1], 0.5, 2),
+        ss.Plane([0, 0, 0], [1, 2, 3], b),
+    ),
+    "ellipsoid, plane": lambda a, b: (
+        ss.Ellipsoid(a.frame([0.1, 0, 0], np.eye(3)[[1, 2, 0]]), [1, 2, 3]),
+        ss.Plane([0, 0, 0], [1, 2, 3], b),
+    ),
     "sphere, sphere": lambda a, b: (ss.Sphere(a.point(0.1, 0, 0), 0.2), ss.Sphere(b.point(0, 0.1, 0), 0.3)),
-    "sphere, capsule": lambda a, b: (ss.Sphere(a.point(0.1, 0, 0), 0.2), ss.Capsule(b.point(0, 0, -1), b.point(0, 0, 1), 0.3)),
+    "sphere, capsule": lambda a, b: (
+        ss.Sphere(a.point(0.1, 0, 0), 0.2),
+        ss.Capsule(b.point(0, 0, -1), b.point(0, 0, 1), 0.3),
+    ),
     "sphere, box": lambda a, b: (ss.Sphere(a.point(0.1, 0, 0), 0.2), ss.Box(b, [0.1, 0.2, 0.3])),
     "sphere, point": lambda a, b: (ss.Sphere(a.point(0.1, 0, 0), 0.2), b.point(0.1, 0, 0)),
-    "sphere, graph": lambda a, b: (ss.Sphere(a.point(0.1, 0, 0), 0.2), ss.Graph(lambda x, y: 0.1 * sin(x) * cos(y) - 1, b)),
+    "sphere, graph": lambda a, b: (
+        ss.Sphere(a.point(0.1, 0, 0), 0.2),
+        ss.Graph(lambda x, y: 0.1 * sin(x) * cos(y) - 1, b),
+    ),
 }
 PLANAR_CONTACTS = {
     "point, line": lambda a, b: (a.point(0.1, 0.2), ss.Line([0.1, 0], [1, 2], b)),
@@ -79,12 +104,13 @@ PLANAR_CONTACTS = {
 }
 FORCES = {
     "spring": lambda a, b, p, q: [ss.SpringDamper("f", p, q, stiffness=3.0, rest_length=0.5)],
-    "gravitation": lambda a, b, p, q: [ss.SpringDamper("f", p, q, law=lambda l, v: -1 / l**2)],
+    "gravitation": lambda a, b, p, q: [ss.SpringDamper("f", p, q, law=lambda x, v: -1 / x**2)],
     "damper": lambda a, b, p, q: [ss.SpringDamper("f", p, q, damping=3.0)],
     "motor": lambda a, b, p, q: [ss.Motor("f", ss.Distance(p, q), lambda t, x, v: x - 0.3 * v)],
     "controller": lambda a, b, p, q: [ss.Controller("f", ss.Distance(p, q), lambda t: sin(t), stiffness=2, damping=1)],
     "own thrust": lambda a, b, p, q: [ss.Force("f", p, [1.0, -2.0, 0.5][: a.dimension], local=True)],
-    "torque": lambda a, b, p, q: [ss.Torque("f", a, [1.0, -2.0, 0.5] if a.dimension == 3 else 2.0, local=True, reaction=b)],
+    "torque": lambda a, b, p, q: [ss.Torque("f", a, [1.0, -2.0, 0.5] if a.dimension == 3 else 2.0, local=True,
+    reaction=b)],
 }  # fmt: skip
 
 
@@ -109,7 +135,7 @@ FORCE_NAMES = [*FORCES, *[f"planar {name}" for name in FORCES]]
 ROLLING = ["rolling disk, plane", "rolling sphere, sphere"]
 ALL = [*JOINTS, *PLANAR_JOINTS, *CONTACTS, *PLANAR_CONTACTS, *FORCE_NAMES, *ROLLING]
 SEEDS = st.integers(0, 2**32 - 1)
-few = settings(max_examples=5, deadline=None, derandomize=True)
+few = settings(max_examples=3, deadline=None, derandomize=True)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -124,7 +150,9 @@ def test_derivatives_are_those_of_finite_differences(name, seed):
         np.testing.assert_allclose(exact, numeric, atol=1e-7)
         np.testing.assert_allclose(m.W(which, q).T @ u + m.stack(velocity, q, 0 * u), exact, atol=1e-12)
     for velocity, which in (("gamma", "gamma"), ("gamma_F", "F")):
-        np.testing.assert_allclose(m.W(which, q).T @ u + m.stack(velocity, q, 0 * u), m.stack(velocity, q, u), atol=1e-12)
+        np.testing.assert_allclose(
+            m.W(which, q).T @ u + m.stack(velocity, q, 0 * u), m.stack(velocity, q, u), atol=1e-12
+        )
 
 
 @pytest.mark.parametrize("name", ["spring", "planar spring", "revolute"])
@@ -159,34 +187,45 @@ def test_nothing_changes_when_the_whole_system_is_turned_and_shifted(name, seed)
         assert np.linalg.norm(m.stack(rows, q_, u_)) == pytest.approx(np.linalg.norm(m.stack(rows, q, u)), abs=1e-9)
 
 
-@pytest.mark.parametrize("name", [*CONTACTS, *PLANAR_CONTACTS, *JOINTS, *PLANAR_JOINTS, "spring", "damper", "torque", "planar spring"])
+INTERNAL = [name for name in FORCE_NAMES if "thrust" not in name]
+
+
+@pytest.mark.parametrize("name", [*CONTACTS, *PLANAR_CONTACTS, *JOINTS, *PLANAR_JOINTS, *INTERNAL])
 @few
 @given(seed=SEEDS)
 def test_action_is_reaction(name, seed):
-    """Internal forces have no power in a rigid motion of the whole system: momentum and angular momentum are kept."""
+    """Internal forces have no power in a rigid motion of the whole system: they keep momentum and angular momentum."""
     m = mechanics(name)
     random = np.random.default_rng(seed)
     q, _ = random_state(m.system, random)
     v, w = random.normal(size=3), random.normal(size=3)
-    u, at = [], 0
-    from stickslip.math import quaternion_rotation
-
+    u, at = np.zeros(0), 0
     for block in m.system.blocks:
         x = q[at : at + block.q.numel()]
         if block.canonical:
-            u += [v[0] - w[2] * x[1], v[1] + w[2] * x[0], w[2]]
+            own = [v[0] - w[2] * x[1], v[1] + w[2] * x[0], w[2]]
         else:
-            u += [*(v + np.cross(w, x[:3])), *(quaternion_rotation(x[3:]).T @ w)]
-        at += block.q.numel()
-    u = np.array(u)
+            own = [*(v + np.cross(w, x[:3])), *(quaternion_rotation(x[3:]).T @ w)]
+        u, at = np.append(u, own), at + block.q.numel()
     for which in ("N", "F"):
         np.testing.assert_allclose(m.W(which, q).T @ u, 0, atol=1e-9)
-    if name in FORCE_NAMES:
-        # h holds the gyroscopic forces too, which have no power at all
-        assert m.h(q, u) @ u == pytest.approx(0, abs=1e-9)
-    g_dot, g = m.W("g", q).T @ u, m.stack("g", q, u)
-    norms = [(g_dot[:n] @ g[:n]) for n in (len(g),)]
-    np.testing.assert_allclose(norms, 0, atol=1e-9)
+    # Rows of constraints turn with the system, so that only the power of forces along g itself vanishes.
+    assert (m.W("g", q).T @ u) @ m.stack("g", q, u) == pytest.approx(0, abs=1e-9)
+    # h holds the gyroscopic forces, too; they have no power at all.
+    assert m.h(q, u) @ u == pytest.approx(0, abs=1e-9)
+
+
+@cache
+def meetings(name: str) -> tuple[ss.System, ca.Function]:
+    """Normal velocity of the material points minus rate of the gap; how far normal and tangents are from a triad."""
+    s, a, b = two_planar() if name in PLANAR_CONTACTS else two_bodies()
+    rows = []
+    for m in meet(s, "c", *{**CONTACTS, **PLANAR_CONTACTS}[name](a, b)):
+        axes = [m.normal, *m.tangents()]
+        rows += [dot(m.normal, m.velocity) - rate(s, m.gap)]
+        rows += [dot(x, y) - (x is y) for k, x in enumerate(axes) for y in axes[k:]]
+    inputs = [ca.vertcat(*[getattr(b, x) for b in s.blocks]) for x in ("q", "u")]
+    return s, ca.Function("f", [*inputs, ca.vertcat(*s.parameter_symbols().values())], [column(rows)])
 
 
 @pytest.mark.parametrize("name", [*CONTACTS, *PLANAR_CONTACTS])
@@ -194,24 +233,9 @@ def test_action_is_reaction(name, seed):
 @given(seed=SEEDS)
 def test_the_gap_grows_with_the_normal_velocity_of_the_material_points(name, seed):
     """What touches is found by geometry, its velocity by kinematics; both must say the same."""
-    from stickslip.math import array, dot
-    from stickslip.model.contacts import meet
-    from stickslip.model.frames import rate
-
-    planar = name in PLANAR_CONTACTS
-    s, a, b = two_planar() if planar else two_bodies()
-    pair = {**CONTACTS, **PLANAR_CONTACTS}[name](a, b)
-    rows = [(dot(m.normal, m.velocity), rate(s, m.gap), dot(m.normal, m.normal), [dot(m.normal, t) for t in m.tangents()]) for m in meet(s, "c", *pair)]
-    import casadi as ca
-
-    from stickslip.math import column
-
+    s, f = meetings(name)
     q, u = random_state(s, np.random.default_rng(seed))
-    inputs = [ca.vertcat(*[x for b in s.blocks for x in (b.q,)]), ca.vertcat(*[b.u for b in s.blocks]), ca.vertcat(*s.parameter_symbols().values())]
-    f = ca.Function("f", inputs, [column([x for row in rows for x in (row[0] - row[1], row[2] - 1, *row[3])])])
-    values = np.array(f(q, u, list(s.parameter_values().values())))
-    np.testing.assert_allclose(values, 0, atol=1e-9)
-    assert array(values).size
+    np.testing.assert_allclose(np.array(f(q, u, list(s.parameter_values().values()))), 0, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", [*JOINTS, *PLANAR_JOINTS])

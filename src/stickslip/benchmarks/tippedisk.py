@@ -26,10 +26,10 @@ def tippedisk(
     """An eccentric disk that is spun on a table turns upside down: its centre of mass rises from r - e to r + e.
 
     A homogeneous disk of radius r with a hole of radius a at the distance b; the centre of mass S lies at the distance
-    e = b a^2/(r^2 - a^2) from the geometric centre G. q = (r_OS, p), u = (v_S, omega), with S, omega and p as in `RigidBody`.
-    The lowest point C of the rim has r_SC = -e e_x^K - r e_y^G, the gap r_OC . e_z (57, 58), and Coulomb-Contensou friction
-    with a contact area of radius `patch` (59). Friction alone lifts the disk, against gravity, so a scheme that loses or
-    adds a little energy in sliding contact shows it here.
+    e = b a^2/(r^2 - a^2) from the geometric centre G. q = (r_OS, p), u = (v_S, omega), with S, omega and p as in
+    `RigidBody`. The lowest point C of the rim has r_SC = -e e_x^K - r e_y^G, the gap r_OC . e_z (57, 58), and
+    Coulomb-Contensou friction with a contact area of radius `patch` (59). Friction alone lifts the disk, against
+    gravity, so a scheme that loses or adds a little energy in sliding contact shows it here.
 
     >>> import stickslip as ss
     >>> solution = ss.solve(ss.benchmarks.tippedisk(), t_end=1.0, dt=1e-3)

@@ -22,7 +22,9 @@ def check_mass(model: Model, t: float, q: np.ndarray, parameters: np.ndarray) ->
     scale = np.abs(M).max(initial=0.0)
     if not np.allclose(M, M.T, rtol=0, atol=1e-12 * scale):
         i, j = np.unravel_index(np.abs(M - M.T).argmax(), M.shape)
-        raise ModelError(f"{name}: the mass matrix is not symmetric, M[{i},{j}] = {M[i, j]:g} but M[{j},{i}] = {M[j, i]:g}")
+        raise ModelError(
+            f"{name}: the mass matrix is not symmetric, M[{i},{j}] = {M[i, j]:g} but M[{j},{i}] = {M[j, i]:g}"
+        )
     try:
         np.linalg.cholesky(M)
     except np.linalg.LinAlgError:
@@ -66,12 +68,14 @@ def check_initial_state(observed: dict[str, np.ndarray], names: dict[str, tuple[
             )
     gap = observed["gap"][0]
     if gap.size and not np.isfinite(gap).all():
-        raise InitialStateError(f"{system.name}: gap {names['contacts'][int(np.argmin(np.isfinite(gap)))]!r} is not finite")
+        raise InitialStateError(
+            f"{system.name}: gap {names['contacts'][int(np.argmin(np.isfinite(gap)))]!r} is not finite"
+        )
     if gap.min(initial=0.0) < -TOLERANCE:
         k = int(gap.argmin())
         raise InitialStateError(
-            f"{system.name}: the initial state lies inside an obstacle: gap {names['contacts'][k]!r} is {gap[k]:.6g} < 0; "
-            "move it out, or call system.assemble(obstacles=True)"
+            f"{system.name}: the initial state lies inside an obstacle: gap {names['contacts'][k]!r} is {gap[k]:.6g} "
+            "< 0; move it out, or call system.assemble(obstacles=True)"
         )
 
 
@@ -87,5 +91,3 @@ def _check_joints(g: np.ndarray, system: System) -> None:
                     f"{system.name}: {equations.name!r} does not fit the initial state: {c.about}, they are off by "
                     f"{size:.6g}; correct the positions, or call system.assemble()"
                 )
-
-

@@ -201,8 +201,9 @@ def _solve_blocks(A: ca.SX, b: ca.SX) -> ca.SX:
 
 
 def _is_scaled_orthogonal(A: ca.SX) -> bool:
-    """Whether A A^T is a multiple of the identity for all values of its symbols: tested for random ones, which decides for
-    rational expressions with probability one.
+    """Whether A A^T is a multiple of the identity for all values of its symbols.
+
+    Tested for random ones, which decides for rational expressions with probability one.
     """
     symbols = ca.symvar(A)
     product = ca.Function("product", symbols, [A @ A.T])

@@ -27,7 +27,9 @@ HALVINGS = 20  # of a step that does not bring the constraints closer
 Evaluation = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]  # (q, u) -> value and Jacobian
 
 
-def assembled(system: System, parameters: Mapping[str, float], t: float, obstacles: bool) -> tuple[np.ndarray, np.ndarray]:
+def assembled(
+    system: System, parameters: Mapping[str, float], t: float, obstacles: bool
+) -> tuple[np.ndarray, np.ndarray]:
     """q and u near the initial ones with g(t, q) = 0, g_dot = 0, gamma = 0 and, with `obstacles`, g_N >= 0."""
     q, u = (_stack([getattr(b, x) for b in system.blocks]) for x in ("q", "u"))
     qdot = _stack([b.qdot for b in system.blocks])
@@ -77,8 +79,8 @@ def assembled(system: System, parameters: Mapping[str, float], t: float, obstacl
     if not np.abs(left).max(initial=0.0) < 1e3 * TOLERANCE:
         k = int(np.abs(left).argmax())
         raise InitialStateError(
-            f"{system.name}: the initial state cannot be assembled: {names[k]!r} remains violated by {abs(left[k]):.6g}; "
-            "start closer, or look for constraints that contradict each other"
+            f"{system.name}: the initial state cannot be assembled: {names[k]!r} remains violated by "
+            f"{abs(left[k]):.6g}; start closer, or look for constraints that contradict each other"
         )
     values, W = velocities(state, speed)
     return state, speed + _smallest(W, -values, mass(state, speed)[1])
@@ -107,7 +109,7 @@ def _smallest(
 
 
 def _least_distance(G: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """The shortest z with G z >= h, or zero where there is none [Lawson, Hanson: Solving Least Squares Problems, 23.4]."""
+    """The shortest z with G z >= h, zero if there is none [Lawson, Hanson: Solving Least Squares Problems, 23.4]."""
     E = np.vstack([G.T, h])
     f = np.zeros(len(E))
     f[-1] = 1.0

@@ -172,15 +172,16 @@ class PlanarBody(Body):
 
 
 class RigidBody(Body):
-    """A rigid body in space: position of the centre of mass, unit quaternion (scalar first); velocity, angular velocity.
+    """A rigid body in space: position of the centre of mass, unit quaternion (scalar first); velocity, angular
+    velocity.
 
         q = (x, y, z, p_0, p_1, p_2, p_3),   u = (v_x, v_y, v_z, omega_x, omega_y, omega_z)
         rdot = v,   pdot = 1/2 p * (0, omega)                       v in space, omega in the body's frame
         M = diag(m, m, m, Theta),   h = (0, -omega x Theta omega)
 
     inertia: three principal moments, or a symmetric 3 x 3 matrix, about the centre of mass, in the body's frame.
-    orientation: a quaternion (of any length > 0), or a rotation matrix from the body's frame to space. angular_velocity: in
-    the body's frame.
+    orientation: a quaternion (of any length > 0), or a rotation matrix from the body's frame to space.
+    angular_velocity: in the body's frame.
 
     The rotation matrix is that of p/|p|, so a body stays rigid even where a scheme lets |p| drift.
 
@@ -290,8 +291,8 @@ def _unit_quaternion(name: str, orientation: np.ndarray) -> np.ndarray:
     length = np.linalg.norm(orientation)
     if orientation.shape != (4,) or not np.isfinite(length) or length == 0.0:
         raise ModelError(
-            f"rigid body {name!r}: orientation must be a quaternion (p_0, p_1, p_2, p_3) of length > 0, scalar first, or a "
-            f"3 x 3 rotation matrix, got {orientation}"
+            f"rigid body {name!r}: orientation must be a quaternion (p_0, p_1, p_2, p_3) of length > 0, scalar first, "
+            f"or a 3 x 3 rotation matrix, got {orientation}"
         )
     return orientation / length
 

@@ -52,8 +52,8 @@ class Contact:
 
         g_N: the gap,    gamma_F = (t_1 . v, t_2 . v),    v the velocity of the first body's point against the second's
 
-    In the plane t = (n_y, -n_x). Pairs: a Point, Sphere, Capsule, Box, Disk, Cylinder or Ellipsoid with a Line (in the plane) or
-    Plane; a Sphere with a Point, Sphere, Capsule or Box; a Point or Sphere with a Graph.
+    In the plane t = (n_y, -n_x). Pairs: a Point, Sphere, Capsule, Box, Disk, Cylinder or Ellipsoid with a Line (in
+    the plane) or Plane; a Sphere with a Point, Sphere, Capsule or Box; a Point or Sphere with a Graph.
 
     >>> import stickslip as ss
     >>> s = ss.System()
@@ -146,8 +146,9 @@ def meet(system: System, name: str, first: Any, second: Any) -> Iterator[Meeting
         return _on_core(system, name, first, second)
     turned = " (the other way round they can)" if _could(second, first) else ""
     raise ModelError(
-        f"contact {name!r}: no contact is known of a {type(first).__name__} with a {type(second).__name__}{turned}. Possible "
-        "are any shape with a Line or Plane, a Sphere with a Point, Sphere, Capsule or Box, a Point or Sphere with a Graph"
+        f"contact {name!r}: no contact is known of a {type(first).__name__} with a {type(second).__name__}{turned}. "
+        "Possible are any shape with a Line or Plane, a Sphere with a Point, Sphere, Capsule or Box, a Point or Sphere "
+        "with a Graph"
     )
 
 
@@ -249,8 +250,8 @@ def _foot(s: ca.SX, x: ca.SX, f: ca.SX) -> ca.SX:
 
         phi = x - s_x + (f - s_z) grad f = 0
 
-    unrolled, so that its derivatives are those of the solution. It finds the foot where the sphere is smaller than the radius
-    of curvature of the graph; where that is not so there are several.
+    unrolled, so that its derivatives are those of the solution. It finds the foot where the sphere is smaller than
+    the radius of curvature of the graph; where that is not so there are several.
     """
     center = ca.SX.sym("s", s.numel())
     phi = x - center[:-1] + (f - center[-1]) * ca.gradient(f, x)

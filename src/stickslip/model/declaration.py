@@ -39,7 +39,7 @@ class Coordinates:
 
 @dataclass(frozen=True)
 class Bilateral:
-    """A constraint g(t, q) = 0, or gamma(t, q, u) = 0 on velocity level; `about` says what is wrong where it is violated."""
+    """A constraint g(t, q) = 0, or gamma(t, q, u) = 0 on velocity level; `about` is the complaint if it is violated."""
 
     name: str
     value: ca.SX
@@ -66,8 +66,8 @@ class Contact:
 class Equations:
     """Everything that one part, or a system's own equations, contributes to the model.
 
-    mass: matrices with the velocities they belong to; kinetic: energies T(t, q, u) from which mass and gyroscopic forces
-    follow; potential: energies V(t, q); forces: generalized forces with the velocities they do work on.
+    mass: matrices with the velocities they belong to; kinetic: energies T(t, q, u) from which mass and gyroscopic
+    forces follow; potential: energies V(t, q); forces: generalized forces with the velocities they do work on.
     """
 
     name: str

@@ -15,7 +15,8 @@ from stickslip.model.system import System
 
 
 class Motion:
-    """Prescribed motion: a measure follows a function of time (a rheonomic constraint). An angle in space may turn on and on.
+    """Prescribed motion: a measure follows a function of time (a rheonomic constraint). An angle in space may turn on
+    and on.
 
         g = x - x(t)
 
@@ -38,7 +39,8 @@ class Motion:
 
 
 class Gear:
-    """A coupling of two measures: x_1 + ratio x_2 keeps its initial value. Gears, belts, rack and pinion, differentials.
+    """A coupling of two measures: x_1 + ratio x_2 keeps its initial value. Gears, belts, rack and pinion,
+    differentials.
 
     On position level; where an angle in space takes part, which is known modulo 2 pi only, on velocity level.
 

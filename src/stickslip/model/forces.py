@@ -51,17 +51,18 @@ def push(equations: Equations, quantity: Quantity, force: Scalar) -> None:
 
 
 class SpringDamper:
-    """Spring and damper along the line between two points, or along any measure (the angle of a joint: a torsional spring).
+    """Spring and damper along the line between two points, or along any measure (the angle of a joint: a torsional
+    spring).
 
         V = k (l - l_0)^2 / 2,     f = -d ldot dl/dq
 
-    `law(l, ldot)` gives an additional force in the direction in which l grows, as an expression: law=lambda l, v: -k3 * l**3.
+    `law(l, ldot)` gives an additional force in the direction in which l grows, an expression such as -k * l**3.
 
     >>> import stickslip as ss
     >>> s = ss.System()
     >>> ball = s.add(ss.PointMass("ball", mass=1, position=[0, -1]))
     >>> spring = s.add(ss.SpringDamper("spring", ss.ground.point(0, 0), ball.point(), stiffness=100, rest_length=1))
-    >>> stop = s.add(ss.SpringDamper("stop", ss.ground.point(1, 0), ball.point(), law=lambda l, v: -10 * l**3))
+    >>> stop = s.add(ss.SpringDamper("stop", ss.ground.point(1, 0), ball.point(), law=lambda x, v: -10 * x**3))
     """
 
     def __init__(
@@ -153,7 +154,8 @@ class Controller:
 
 
 class Force:
-    """A force at a point: numbers, or a function of time that returns components; in space or, `local`, in the body's frame.
+    """A force at a point: numbers, or a function of time that returns components; in space or, `local`, in the body's
+    frame.
 
     Components may also be expressions of coordinates and velocities (`body.q`, `body.u`).
 
@@ -177,7 +179,8 @@ class Force:
 
 
 class Torque:
-    """A torque on a body, in space or, `local`, in the body's frame; `reaction` is the body that takes the opposite one.
+    """A torque on a body, in space or, `local`, in the body's frame; `reaction` is the body that takes the opposite
+    one.
 
     A number in the plane, three components in space, or a function of time that returns them.
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 class Carrier:
     """What points, axes and frames are fixed to: a body, or the ground.
 
-    Vectors of the carrier are "local", those of space have no adjective. Everything is an expression of the coordinates.
+    Vectors of the carrier are "local", those of space have no adjective. Everything is an expression of the
+    coordinates.
     """
 
     name: str
@@ -61,7 +62,8 @@ class Carrier:
         coordinates = local or (0.0,) * self.dimension
         if len(coordinates) != self.dimension:
             raise ModelError(
-                f"a point of body {self.name!r} needs {self.dimension} coordinates, got {len(coordinates)}: {coordinates}"
+                f"a point of body {self.name!r} needs {self.dimension} coordinates, got {len(coordinates)}: "
+                f"{coordinates}"
             )
         return Point(self, coordinates)
 
@@ -131,7 +133,7 @@ class Point:
         return self.body.position(local), self.body.velocity(local)
 
     def __str__(self) -> str:
-        return f"{self.body.name}.point({', '.join(f'{c:g}' if np.isscalar(c) else str(c) for c in self.coordinates)})"
+        return f"{self.body.name}.point({', '.join(f'{c}' for c in self.coordinates)})"
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,9 @@ class Frame:
 
     def point(self, *local: Scalar) -> Point:
         """A point by its coordinates in this frame; without any, the origin."""
-        return Point(self.body, tuple((self.origin + self.rotation @ array(local or [0.0] * len(self.origin))).tolist()))
+        return Point(
+            self.body, tuple((self.origin + self.rotation @ array(local or [0.0] * len(self.origin))).tolist())
+        )
 
     def axis(self, *local: Scalar) -> Axis:
         """A direction by its components in this frame."""
@@ -174,7 +178,7 @@ class Frame:
 # -- helpers of parts --------------------------------------------------------------------------------------------------
 
 
-def parameters(system: System, prefix: str, values: Sequence[Scalar]) -> np.ndarray:
+def parameters(system: System, prefix: str, values: Vector) -> np.ndarray:
     """A vector of named parameters, so that parts that differ in numbers only share one compiled type.
 
     A vector of zeros stays one: a kernel for a point in the centre of mass is much smaller (no rotation in it).

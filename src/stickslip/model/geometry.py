@@ -1,8 +1,8 @@
 """Shapes that can touch, and where each pair of them does.
 
-Two ideas serve all pairs. Against a half-space with normal n, a shape is its candidate points that can be the lowest ones,
-and each has the gap n . (c - r_0). Against a sphere, a shape is a core (a point, a segment, a box) with a rounding: the gap
-is the distance of the centre from the core minus the radii.
+Two ideas serve all pairs. Against a half-space with normal n, a shape is its candidate points that can be the lowest
+ones, and each has the gap n . (c - r_0). Against a sphere, a shape is a core (a point, a segment, a box) with a
+rounding: the gap is the distance of the centre from the core minus the radii.
 """
 
 from __future__ import annotations
@@ -149,7 +149,9 @@ class Box:
 
 @dataclass(frozen=True)
 class Disk:
-    """The sharp edge of a disk: a circle about an axis of the body.
+    """The sharp edge of a disk: a circle about an axis of the body, which touches in its lowest point.
+
+    A disk that comes to lie flat has no lowest point: use a `Cylinder` with `points`.
 
     >>> import stickslip as ss
     >>> coin = ss.RigidBody("coin", mass=1, inertia=[1, 1, 2])
@@ -181,22 +183,27 @@ class Disk:
 class Cylinder:
     """A cylinder about an axis of the body: the edges of its two end faces.
 
-    The lowest point of each edge carries it when it rolls or lies on its side, three points of each edge, fixed to the body,
-    when it stands.
+    Each edge has one contact, in its lowest point: right for a cylinder that rolls, lies or wobbles. One that stands
+    or lands on a face has no lowest point; `points` such as 8 then replaces each edge by so many points that are
+    fixed to the body, which is robust in any position and rolls like a prism.
 
     >>> import stickslip as ss
     >>> can = ss.RigidBody("can", mass=1, inertia=[1, 1, 1])
-    >>> skin = ss.Cylinder(can.point(), axis=[0, 0, 1], radius=0.03, length=0.1)
+    >>> roller = ss.Cylinder(can.point(), axis=[0, 0, 1], radius=0.03, length=0.1)
+    >>> standing = ss.Cylinder(can.point(), axis=[0, 0, 1], radius=0.03, length=0.1, points=8)
     """
 
     center: Point
     axis: Vector
     radius: Scalar
     length: Scalar
+    points: int = 0
 
     def __post_init__(self) -> None:
         _positive("cylinder", radius=self.radius, length=self.length)
         unit("cylinder", self.axis, 3)
+        if self.points not in (0, *range(3, 1000)):
+            raise ModelError(f"cylinder: points = {self.points} must be 0, or at least 3 to stand on")
 
     @property
     def body(self) -> Carrier:
@@ -204,23 +211,24 @@ class Cylinder:
         return self.center.body
 
     def candidates(self, system: System, prefix: str, n: Place) -> Iterator[Place]:
-        """See `Sphere.candidates`: of both edges, the lowest point and three that are fixed."""
+        """See `Sphere.candidates`: of both edges, the lowest point or those that are fixed."""
         local = directions(system, f"{prefix}.axis", self.axis)
-        x, y = tangents(local, unit("cylinder", self.axis, 3))
         R = system.parameter(f"{prefix}.radius", self.radius)
         h = system.parameter(f"{prefix}.length", self.length) / 2
         c = self.center.position(system, f"{prefix}.center")
         a = self.body.direction(local)
+        x, y = tangents(local, unit("cylinder", self.axis, 3))
         for side in (-1.0, 1.0):
-            yield array(c + side * h * a - R * _rim(n, a))
-            for angle in (0.0, 2 * np.pi / 3, 4 * np.pi / 3):
-                spoke = array(R * (np.cos(angle) * x + np.sin(angle) * y))
-                yield array(c + side * h * a) + self.body.direction(spoke)
+            if self.points == 0:
+                yield array(c + side * h * a - R * _rim(n, a))
+            for angle in 2 * np.pi * np.arange(self.points) / max(self.points, 1):
+                yield array(c + side * h * a) + self.body.direction(array(R * (np.cos(angle) * x + np.sin(angle) * y)))
 
 
 @dataclass(frozen=True)
 class Ellipsoid:
-    """An ellipsoid with these semi-axes, centred in a body's centre of mass or in a frame of it; an ellipse in the plane.
+    """An ellipsoid with these semi-axes, centred in a body's centre of mass or in a frame of it; an ellipse in the
+    plane.
 
     >>> import stickslip as ss
     >>> egg = ss.RigidBody("egg", mass=1, inertia=[1, 1, 1])
@@ -300,7 +308,8 @@ class Line(Plane):
 
 @dataclass(frozen=True)
 class Graph:
-    """A curved ground: y = height(x) in the plane, z = height(x, y) in space, free above; fixed to the ground or to a body.
+    """A curved ground: y = height(x) in the plane, z = height(x, y) in space, free above; fixed to the ground or to a
+    body.
 
     `height` is a function of the local coordinates that returns an expression, from operators and `stickslip.math`.
 

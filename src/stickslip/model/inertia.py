@@ -1,7 +1,7 @@
 """Mass and inertia of homogeneous bodies about their centre of mass, along their axes of symmetry.
 
-Each function takes `mass` or `density` (per volume; per area for shells, per length for rods) and returns the mass and the
-three principal moments:
+Each function takes `mass` or `density` (per volume; per area for shells, per length for rods) and returns the mass
+and the three principal moments:
 
 >>> mass, inertia = sphere(0.1, mass=2.0)
 >>> mass, [round(float(J), 6) for J in inertia]

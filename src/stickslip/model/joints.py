@@ -8,8 +8,8 @@ Every joint is a recipe over few primitives:
     distance        |r_2 - r_1| - l = 0
     angle           phi_2 - phi_1 - phi = 0             in the plane
 
-Axes are given in the frame of the first body (space, for the ground); the second body's axis is the one that is parallel to
-it at the initial state, unless `axis_2` says otherwise. Redundant joints are solved like others.
+Axes are given in the frame of the first body (space, for the ground); the second body's axis is the one that is
+parallel to it at the initial state, unless `axis_2` says otherwise. Redundant joints are solved like others.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from stickslip.model.system import System
 
 
 class Joint:
-    """Base of the joints between two points. `freedoms`: what is left to two bodies, in the plane (2) and in space (3)."""
+    """Base of the joints between two points. `freedoms`: what is left to two bodies in 2 and 3 dimensions."""
 
     freedoms: ClassVar[Mapping[int, int]] = {}
 

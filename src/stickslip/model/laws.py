@@ -1,8 +1,9 @@
 """Contact laws: what happens where two surfaces touch.
 
-All of them have Signorini's condition with Newton's restitution in the normal direction (but `FixedRadius`, which has no
-normal contact), and differ in friction. Friction is the normal-cone inclusion of a ball, gamma_F in N_C(-P_F); laws with
-other reservoirs scale slip and percussion so that the reservoir becomes a ball and the power gamma_F . P_F stays what it is.
+All of them have Signorini's condition with Newton's restitution in the normal direction (but `FixedRadius`, which has
+no normal contact), and differ in friction. Friction is the normal-cone inclusion of a ball, gamma_F in N_C(-P_F); laws
+with other reservoirs scale slip and percussion so that the reservoir becomes a ball and the power gamma_F . P_F stays
+what it is.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ L = TypeVar("L", bound="Law")
 
 @dataclass(frozen=True)
 class Touch:
-    """What a law sees of one contact: gap, slip velocity (1 component in the plane, 2 in space), spin about the normal."""
+    """What a law sees of one contact: gap, slip velocity (one component in the plane, two in space), normal spin."""
 
     name: str
     gap: Scalar
@@ -60,7 +61,8 @@ class Frictionless(Law):
 
 @dataclass(frozen=True)
 class Coulomb(Law):
-    """Coulomb friction, |P_F| <= mu P_N, in one direction in the plane and two in space; e_F is the tangential restitution.
+    """Coulomb friction, |P_F| <= mu P_N, in one direction in the plane and two in space; e_F is the tangential
+    restitution.
 
     >>> law = Coulomb(0.3, restitution=0.5)
     """

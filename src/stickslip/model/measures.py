@@ -33,8 +33,8 @@ from stickslip.model.system import System
 class Quantity:
     """A measure in the symbols of a system: value, rate, and the velocities that the rate depends on.
 
-    An angle in space is known by its sine and cosine only, so modulo 2 pi: its value lies between -pi and pi, and comparing
-    it with a target goes by the shorter way.
+    An angle in space is known by its sine and cosine only, so modulo 2 pi: its value lies between -pi and pi, and
+    comparing it with a target goes by the shorter way.
     """
 
     rate: Scalar
@@ -114,8 +114,8 @@ class Displacement(Measure):
 class Angle(Measure):
     """Angle by which body_2 is turned against body_1.
 
-    In the plane phi_2 - phi_1, without bounds. In space about an axis fixed to body_1, zero at the initial state, for bodies
-    that a joint lets turn about this axis only.
+    In the plane phi_2 - phi_1, without bounds. In space about an axis fixed to body_1, zero at the initial state, for
+    bodies that a joint lets turn about this axis only.
     """
 
     body_1: Carrier

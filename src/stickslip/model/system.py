@@ -141,9 +141,9 @@ class System:
                     known |= {symbols[k].__hash__(): float(x) for k, x in enumerate(numbers)}
             self._initial = declared, known
         f = column(expression)
-        symbols = ca.symvar(f)
-        numbers = [self._initial[1][s.__hash__()] for s in symbols]
-        value = np.array(ca.Function("value", symbols, [ca.densify(f)]).call(numbers)[0])
+        used = ca.symvar(f)
+        inputs = [self._initial[1][s.__hash__()] for s in used]
+        value = np.array(ca.Function("value", used, [ca.densify(f)]).call(inputs)[0])
         return value.reshape(()) if f.numel() == 1 else value[:, 0] if value.shape[1] == 1 else value
 
     # -- coordinates and parameters -----------------------------------------------------------------------------------
@@ -160,8 +160,8 @@ class System:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Declare coordinates q and velocities u; return their symbols as two arrays.
 
-        `names` and `velocities` are space-separated; without `velocities` qdot = u. `kinematics(t, q, u)` returns qdot =
-        B(t, q) u + beta(t, q), for velocities that are not the derivatives of the coordinates.
+        `names` and `velocities` are space-separated; without `velocities` qdot = u. `kinematics(t, q, u)` returns
+        qdot = B(t, q) u + beta(t, q), for velocities that are not the derivatives of the coordinates.
 
         >>> q, u = System().coordinates("x y", initial=[0, 1], velocity=[0, 0])
         >>> len(q), len(u)
@@ -322,7 +322,8 @@ class System:
         owner = getattr(part, "_owner", None)
         if owner is not None:
             raise ModelError(
-                f"{self.name}: part {part.name!r} belongs to system {owner.name!r} already; make a new part for each system"
+                f"{self.name}: part {part.name!r} belongs to system {owner.name!r} already; make a new part for each "
+                "system"
             )
         equations = Equations(part.name)
         part.declare(self, equations)
@@ -334,7 +335,8 @@ class System:
     def assemble(
         self, *, obstacles: bool = False, t: float = 0.0, parameters: Mapping[str, float] | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Move the initial state onto all constraints, on position and velocity level; with `obstacles` out of them, too.
+        """Move the initial state onto all constraints, on position and velocity level; with `obstacles` out of them,
+        too.
 
         The change is, to first order, the smallest one in the metric of the mass matrix. Returns the new q and u, which
         become the system's initial state.
