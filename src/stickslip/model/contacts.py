@@ -192,8 +192,8 @@ def _on_plane(system: System, name: str, shape: Any, plane: Plane) -> Iterator[M
 
 def _on_core(system: System, name: str, sphere: Sphere, other: Any) -> Iterator[Meeting]:
     """Distance of the centre from the core of the other shape, minus the radii."""
-    nearest, R = sphere.core(system, f"{name}.sphere")
-    c = nearest(None)
+    c = sphere.center.position(system, f"{name}.sphere.center")
+    R = system.parameter(f"{name}.sphere.radius", sphere.radius)
     if isinstance(other, Point):
         k, R_other = other.position(system, f"{name}.point"), 0.0
     else:

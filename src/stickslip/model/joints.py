@@ -71,9 +71,8 @@ class Joint:
     # -- primitives ------------------------------------------------------------------------------------------------
 
     def _places(self, system: System) -> tuple[np.ndarray, np.ndarray]:
-        return tuple(
-            p.position(system, f"{self.name}.point_{k}") for k, p in enumerate((self.point_1, self.point_2), 1)
-        )
+        r_1 = self.point_1.position(system, f"{self.name}.point_1")
+        return r_1, self.point_2.position(system, f"{self.name}.point_2")
 
     def _coincident(self, system: System, equations: Equations) -> None:
         r_1, r_2 = self._places(system)
@@ -93,7 +92,7 @@ class Joint:
 
     def _perpendicular(self, system: System, equations: Equations, pairs: list[tuple[np.ndarray, np.ndarray]]) -> None:
         """Directions of body 1 are perpendicular to directions of body 2."""
-        names = {}
+        names: dict[tuple[int, int], np.ndarray] = {}
         for which, body in ((0, self.bodies[0]), (1, self.bodies[1])):
             for pair in pairs:
                 key = (which, id(pair[which]))
@@ -120,7 +119,8 @@ class Joint:
         self._perpendicular(system, equations, [(x, y_2), (y, z_2), (z, x_2)])
 
     def _angles(self) -> tuple[Scalar, Scalar]:
-        return tuple(0.0 if isinstance(b, Ground) else b.angle for b in self.bodies)
+        first, second = (0.0 if isinstance(b, Ground) else b.angle for b in self.bodies)
+        return first, second
 
     def _angle(self, system: System, equations: Equations, angle: Scalar) -> None:
         """In the plane: phi_2 - phi_1 = angle."""
