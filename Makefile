@@ -17,6 +17,8 @@ PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11 pytho
 
 demo: $(VENV)/installed
 	$(BIN)/stickslip run slider_crank --method rattle --t-end 0.2 --out out
+	@echo
+	@echo "The command is $(BIN)/stickslip; \`. $(BIN)/activate\` puts it on the path."
 
 test: $(VENV)/installed-dev
 	$(BIN)/ruff format --check .

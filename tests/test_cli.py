@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import stickslip
-from conftest import make_ball
 from stickslip import cli
 from stickslip._version import __version__
 from stickslip.errors import ConvergenceError, OptionError
 from stickslip.schemes import METHODS
 from stickslip.solution import load
+from synthetic import make_ball
 
 
 @dataclass

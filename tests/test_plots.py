@@ -12,13 +12,13 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 
 import stickslip
-from conftest import make_ball
 from stickslip import plots
 from stickslip.errors import ResultFileError
 from stickslip.plots.overview import _groups_of_like_scale
 from stickslip.plots.panels import MOST_LINES
 from stickslip.plots.style import label
 from stickslip.solution import Solution
+from synthetic import make_ball
 
 
 def titles(figure: Figure) -> list[str]:
@@ -78,6 +78,11 @@ def test_panels_show_the_data(ball):
 
 def test_gaps_show_where_penetration_would_be(ball):
     assert plots.gaps(ball).get_ylim()[0] < 0
+
+
+def test_rounding_errors_of_a_closed_contact_do_not_look_like_penetration(ball):
+    ax = plots.gaps(replace(ball, gap=-1e-17 * np.ones_like(ball.gap)))
+    assert ax.get_ylim()[1] >= ball.provenance["tol"]
 
 
 def test_a_panel_draws_what_is_chosen_by_name_or_index_on_given_axes(ball):
@@ -145,7 +150,7 @@ def test_plotting_neither_needs_nor_touches_pyplot(tmp_path):
     program = f"""
 import sys, matplotlib
 before = matplotlib.rcParams.copy()  # dict() would ask for a backend, and that imports pyplot
-from conftest import make_ball
+from synthetic import make_ball
 make_ball(20).plot({str(tmp_path / "ball.png")!r})
 assert "matplotlib.pyplot" not in sys.modules
 assert matplotlib.rcParams.copy() == before

@@ -8,9 +8,9 @@ import h5py
 import numpy as np
 import pytest
 
-from conftest import make_ball
 from stickslip.errors import ResultFileError
 from stickslip.solution import ARRAYS, FORMAT_VERSION, Names, Solution, Stats, load
+from synthetic import make_ball
 
 
 def identical(a: np.ndarray, b: np.ndarray) -> bool:

@@ -166,7 +166,7 @@ def _in_words(facts: Facts) -> str:
     """What a scheme promises, in words."""
     words = [] if facts.order is None else [f"order {facts.order}"]
     words.append(f"constraints on {' and '.join(facts.levels)} level" if facts.levels else "constraints drift")
-    words.append(f"contacts on {facts.contact_level} level")
+    words.append(f"contacts on {facts.contact_level} level" if facts.contacts else "no contacts")
     words += [word for word in ("symmetric", "variational") if getattr(facts, word)]
     words += [] if facts.friction else ["no friction"]
     words += [] if facts.general_kinematics else ["only qdot = u"]

@@ -16,4 +16,12 @@ def jit(function: F) -> F:
     Division follows IEEE too (`error_model="numpy"`): a zero pivot gives inf, which the solver tests for, not an exception
     check at every division of the hot loop.
     """
-    return numba.njit(cache=True, nogil=True, error_model="numpy", boundscheck=False)(function)
+    return numba.njit(**POLICY)(function)
+
+
+def jit_inline(function: F) -> F:
+    """The same for a function that is called from one place: the tuples of tables are then not copied for every call."""
+    return numba.njit(**POLICY, forceinline=True)(function)
+
+
+POLICY = {"cache": True, "nogil": True, "error_model": "numpy", "boundscheck": False}

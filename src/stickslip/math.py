@@ -18,7 +18,9 @@ from typing import Any, TypeAlias
 import casadi as ca
 import numpy as np
 
-ca.GlobalOptions.setNumpyMode(-1)  # an array of symbols times a symbol is a column; mode 1 of CasADi 3.8 gives nan there
+ca.GlobalOptions.setNumpyMode(
+    -1
+)  # an array of symbols times a symbol is a column; mode 1 of CasADi 3.8 gives nan there
 
 Scalar: TypeAlias = Any  # a number or a scalar symbol
 Vector: TypeAlias = Any  # a sequence of scalars, an array or a symbolic column
@@ -39,10 +41,10 @@ def is_symbolic(x: Any) -> bool:
 
 
 def column(x: Any) -> ca.SX:
-    """x as a symbolic matrix: a scalar 1 x 1, a vector n x 1, nested sequences n x m.
+    """x as a symbolic matrix: a scalar 1 x 1, a vector n x 1, vectors the rows of n x m; scalars and vectors are joined.
 
-    >>> column([1, 2, 3]).shape
-    (3, 1)
+    >>> column([1, 2, 3]).shape, column([[1, 2], [3, 4]]).shape, column([1, [2, 3]]).shape
+    ((3, 1), (2, 2), (3, 1))
     """
     if isinstance(x, ca.SX):
         return x
@@ -53,9 +55,10 @@ def column(x: Any) -> ca.SX:
     rows = list(x)
     if not rows:
         return ca.SX(0, 1)
-    if any(isinstance(row, (list, tuple, np.ndarray)) and np.ndim(row) > 0 for row in rows):
-        return ca.vertcat(*[column(row).T for row in rows])
-    return ca.vertcat(*[column(row) for row in rows])
+    pieces = [column(row) for row in rows]
+    if all(piece.numel() > 1 for piece in pieces):
+        return ca.vertcat(*[piece.T for piece in pieces])
+    return ca.vertcat(*pieces)
 
 
 def array(x: Any) -> np.ndarray:
@@ -83,10 +86,13 @@ def _elementwise(symbolic: Callable, numeric: Callable, what: str) -> Callable:
             return float(value) if np.ndim(value) == 0 else value
         if all(isinstance(a, ca.SX) or np.ndim(a) == 0 for a in args):
             return symbolic(*args)
-        pairs = np.broadcast(*[np.asarray(array(a) if is_symbolic(a) and np.ndim(a) else a, dtype=object) for a in args])
-        out = np.empty(pairs.shape, dtype=object)
-        out.flat = [symbolic(*items) for items in pairs]
-        return out
+        pairs = np.broadcast(
+            *[np.asarray(array(a) if is_symbolic(a) and np.ndim(a) else a, dtype=object) for a in args]
+        )
+        values: list[Any] = [symbolic(*items) for items in pairs]
+        out = np.empty(len(values), dtype=object)
+        out[:] = values
+        return out.reshape(pairs.shape)
 
     function.__name__ = function.__qualname__ = what.split("(")[0]
     function.__doc__ = f"{what}, elementwise, for numbers and symbols."

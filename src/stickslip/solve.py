@@ -29,6 +29,8 @@ from stickslip.schemes import METHODS, Scheme
 from stickslip.solution import Names, Solution, Stats
 
 RESULTS = {"q_1": "q", "u_1": "u"} | {f"P.{space}": space for space in SPACES}
+ROUNDING = 1e-9  # of a step, that the last time may miss t_end by
+NOTHING = np.zeros((0, 4), np.int64)  # a program without instructions
 CHUNK_SECONDS = 0.1  # of compiled steps between two looks at the clock and at Ctrl-C
 COMPILED: WeakKeyDictionary[System, dict[Any, Any]] = WeakKeyDictionary()
 
@@ -57,8 +59,9 @@ def solve(
     velocities. max_iterations: of one attempt of Newton's method. prox: parameter of the proximal point functions, instead
     of the automatic one; it decides about convergence, not about the result. progress: a bar on the terminal.
 
-    The number of steps is (t_end - t_start)/dt, rounded up: the last time is the first that reaches t_end. Ctrl-C returns
-    what is done. A step that cannot be solved raises `ConvergenceError`, which carries the solution up to there.
+    The number of steps is (t_end - t_start)/dt, rounded up: the last time is the first that reaches t_end. A scheme
+    that decides the length of its steps may take more; `solution.t` holds the times. Ctrl-C returns what is done. A step
+    that cannot be solved raises `ConvergenceError`, which carries the solution up to there.
 
     >>> import stickslip as ss
     >>> solution = ss.solve(ss.benchmarks.bouncing_ball(), t_end=0.5, dt=1e-2, method="moreau", parameters={"e": 0.5})
@@ -88,12 +91,11 @@ def solve(
     check_initial_state(first, {"g": names.g, "gamma": names.gamma, "contacts": names.contacts}, system)
 
     program = _compiled(system, scheme, lambda: _program(model, scheme))
-    steps = max(0, math.ceil((t_end - t_start) / dt - 1e-9))
-    begin = time.perf_counter()
-    run = _Run(program, scheme, values, q, u, t_start, dt, steps, tol, max_iterations, prox)
+    steps = max(0, math.ceil((t_end - t_start) / dt - ROUNDING))
+    run = _Run(program, scheme, values, q, u, t_start, t_end, dt, steps, tol, max_iterations, prox)
     with _interruptible() as interrupted, _progress_bar(bar, steps, f"{system.name}, {scheme.name}") as show:
         run.advance(interrupted, show)
-    solution = _solution(run, observing, names, values, time.perf_counter() - begin)
+    solution = _solution(run, observing, names, values)
     solution.provenance.update(
         {
             "system": system.name,
@@ -104,14 +106,14 @@ def solve(
             "t_start": t_start,
             "t_end": t_end,
             "parameters": {n: v for n, v in system.parameter_values(parameters).items() if n in (parameters or {})},
-            "complete": run.done == steps,
+            "complete": run.complete,
             **_versions(),
         }
     )
     if run.failed >= 0:
         raise _convergence_error(run, solution, tol)
-    if run.done < steps:
-        solution.provenance["interrupted"] = f"Ctrl-C after {run.done} of {steps} steps, t = {solution.t[-1]:g}"
+    if not run.complete:
+        solution.provenance["interrupted"] = f"Ctrl-C after {run.done} steps, t = {solution.t[-1]:g} of {t_end:g}"
     return solution
 
 
@@ -126,6 +128,7 @@ class _Run:
         q: np.ndarray,
         u: np.ndarray,
         t_start: float,
+        t_end: float,
         dt: float,
         steps: int,
         tol: float,
@@ -135,7 +138,7 @@ class _Run:
         from stickslip.engine.advance import Clock, Options, workspace
 
         layout = program.layout
-        self.program, self.steps, self.done, self.failed = program, steps, 0, -1
+        self.program, self.steps, self.done, self.failed, self.seconds = program, steps, 0, -1, 0.0
         self.memory = np.zeros(layout.total)
         self.memory[layout.places("parameters")] = values
         self.memory[layout.places("q_0")], self.memory[layout.places("u_0")] = q, u
@@ -146,18 +149,38 @@ class _Run:
         self.iterations = np.zeros((max(steps, 1), len(program.solved)), np.int64)
         self.residuals = np.zeros((max(steps, 1), len(program.solved)))
         self.work, self.options = workspace(program), Options(tol, max_iterations, prox or 0.0)
-        self.clock = Clock(layout.start["t_0"], layout.start["t_1"], layout.start["dt"], float(t_start), float(dt))
+        end = t_end - ROUNDING * dt if program.decides_step else math.inf
+        self.clock = Clock(layout.start["t_0"], layout.start["t_1"], layout.start["dt"], float(t_start), float(dt), end)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the end time is reached."""
+        if self.clock.end == math.inf:
+            return self.done == self.steps
+        return bool(self.rows[self.done, 0] >= self.clock.end)
+
+    def _make_room(self) -> None:
+        """Twice the rows, where a scheme decides the length of its steps and took more of them than expected."""
+        self.steps = 2 * max(self.steps, 1)
+        for name, rows in (("rows", self.steps + 1), ("iterations", self.steps), ("residuals", self.steps)):
+            old = getattr(self, name)
+            new = np.zeros((rows, old.shape[1]), old.dtype)
+            new[: len(old)] = old
+            setattr(self, name, new)
 
     def advance(self, interrupted: Callable[[], bool], show: Callable[[int], None]) -> None:
         """All steps, in chunks of about CHUNK_SECONDS."""
         from stickslip.engine.advance import advance
 
         p, chunk = self.program, 16
-        while self.done < self.steps and self.failed < 0 and not interrupted():
+        self._begin()
+        while not self.complete and self.failed < 0 and not interrupted():
+            if self.done == self.steps:
+                self._make_room()
             last, begin = min(self.steps, self.done + chunk), time.perf_counter()
             self.done, self.failed = advance(
                 p.tables,
-                p.begin,
+                NOTHING,
                 p.step,
                 p.carry,
                 self.memory,
@@ -171,9 +194,25 @@ class _Run:
                 self.iterations,
                 self.residuals,
             )
-            show(self.done)
             elapsed = time.perf_counter() - begin
+            show(round((self.rows[self.done, 0] - self.clock.start) / self.clock.step))
+            self.seconds += elapsed
             chunk = max(1, min(4 * chunk, int(chunk * CHUNK_SECONDS / max(elapsed, 1e-9))))
+
+    def _begin(self) -> None:
+        """The stages before the first step; what they say about further fields goes to row 0.
+
+        It also loads the compiled loop, which is no time of a step.
+        """
+        from stickslip.engine.advance import advance
+
+        p, rows, first = self.program, np.zeros((2, self.record.size)), (0, 1)
+        state = (self.memory, self.work, self.options, self.clock)
+        _, self.failed = advance(
+            p.tables, p.begin, NOTHING, NOTHING, *state, *first, self.record, rows, self.iterations, self.residuals
+        )
+        further = 1 + sum(p.layout.size[name] for name in RESULTS)
+        self.rows[0, further:] = rows[1, further:]
 
     def columns(self) -> dict[str, np.ndarray]:
         """The rows that are done, split into fields."""
@@ -183,28 +222,31 @@ class _Run:
         return {name: np.ascontiguousarray(part) for name, part in zip(["t", *self.fields], parts, strict=True)}
 
 
-def _solution(run: _Run, observing: Program, names: Names, values: np.ndarray, seconds: float) -> Solution:
+def _solution(run: _Run, observing: Program, names: Names, values: np.ndarray) -> Solution:
     c = run.columns()
     t = c["t"][:, 0].copy()
     seen = observe(observing, values, t, c["q_1"], c["u_1"])
     kinetic, potential = seen.pop("kinetic")[:, 0].copy(), seen.pop("potential")[:, 0].copy()
-    stats = Stats(run.program.solved, run.iterations[: run.done], run.residuals[: run.done], seconds)
-    percussions = {f"P_{space}": c[f"P.{space}"] for space in SPACES}
+    stats = Stats(run.program.solved, run.iterations[: run.done], run.residuals[: run.done], run.seconds)
+    seen |= {f"P_{space}": c[f"P.{space}"] for space in SPACES}
+    arrays: dict[str, Any] = seen | {"t": t, "q": c["q_1"], "u": c["u_1"], "kinetic": kinetic, "potential": potential}
     extra = {name: c[name] for name in run.fields if name not in RESULTS}
-    return Solution(
-        t=t, q=c["q_1"], u=c["u_1"], **seen, **percussions, kinetic=kinetic, potential=potential, extra=extra, stats=stats, names=names
-    )
+    return Solution(**arrays, extra=extra, stats=stats, names=names)
 
 
 def _convergence_error(run: _Run, solution: Solution, tol: float) -> ConvergenceError:
-    stage, step, t = run.program.solved[run.failed], run.done, float(solution.t[-1])
+    stage, step = run.program.solved[run.failed], run.done
+    t, t_1 = float(solution.t[-1]), run.memory[run.clock.t_1]
     residual, count = run.residuals[step, run.failed], run.iterations[step, run.failed]
     solution.provenance["interrupted"] = f"step {step + 1} could not be solved"
     reached = f"{residual:.2e}" if np.isfinite(residual) else "not finite"
+    what = f"the {stage.replace('_', ' ')} did not converge. Residual {reached} (tolerance {tol:g})"
+    tried = f"after {count} iterations, with restarts, other prox parameters and damping"
+    if residual < tol:  # of every stage that is solved in turn, but never of all at once
+        what, tried = "the stages that are solved in turn", f"did not settle after {count} iterations of {stage!r}"
     return ConvergenceError(
-        f"step {step + 1}, from t = {t:g} to {t + run.clock.step:g}: the {stage.replace('_', ' ')} did not converge. "
-        f"Residual {reached} (tolerance {tol:g}) after {count} iterations, with restarts, other prox parameters and "
-        "damping. A smaller dt often helps; the solution up to there is in the attribute `solution` of this error.",
+        f"step {step + 1}, from t = {t:g} to {t_1:g}: {what} {tried}. A smaller dt often helps; the solution up to there "
+        "is in the attribute `solution` of this error.",
         time=t,
         step=step,
         stage=stage,
@@ -252,15 +294,19 @@ def _scheme(method: str | Scheme, options: dict[str, Any]) -> Scheme:
 
 def _check_capability(scheme: Scheme, model: Model) -> None:
     needs = {
+        "contacts": any(part.type.n["N"] for part in model.parts),
         "friction": any(part.type.frictions for part in model.parts),
         "general_kinematics": not all(block.canonical for block in model.system.blocks),
     }
-    words = {"friction": "friction", "general_kinematics": "kinematics other than qdot = u"}
+    words = {"contacts": "contacts", "friction": "friction", "general_kinematics": "kinematics other than qdot = u"}
     for need, wanted in needs.items():
         if wanted and not getattr(scheme.facts, need):
             able = [n for n, s in METHODS.items() if all(getattr(s.facts, k) for k, v in needs.items() if v)]
+            default = METHODS[scheme.name]().options
+            changed = ", ".join(f"{k}={v!r}" for k, v in scheme.options.items() if v != default[k])
+            method = f"{scheme.name!r} with {changed}" if changed else f"{scheme.name!r}"
             raise MethodError(
-                f"method {scheme.name!r} cannot treat {words[need]}, which {model.system.name!r} has; these can: "
+                f"method {method} cannot treat {words[need]}, which {model.system.name!r} has; these can: "
                 f"{', '.join(sorted(able))}"
             )
 
@@ -313,20 +359,21 @@ def _voice(progress: bool | None) -> Callable[[str], None]:
 def _names(model: Model) -> Names:
     contacts: list[str] = []
     friction: list[tuple[str, int, int]] = []
-    g, gamma = [], []
+    g: list[str] = []
+    gamma: list[str] = []
     for equations in model.system.equations():
         for target, constraints in ((g, equations.constraints), (gamma, equations.velocity_constraints)):
-            for c in constraints:
-                n = c.value.numel()
-                target += [c.name if n == 1 else f"{c.name}[{k}]" for k in range(n)]
+            for b in constraints:
+                n = b.value.numel()
+                target += [b.name if n == 1 else f"{b.name}[{k}]" for k in range(n)]
         for c in equations.contacts:
             if c.slip.numel():
                 friction.append((c.name, c.slip.numel(), len(contacts) if c.gap is not None else -1))
             if c.gap is not None:
                 contacts.append(c.name)
     return Names(
-        q=tuple(n for b in model.system.blocks for n in b.q_names),
-        u=tuple(n for b in model.system.blocks for n in b.u_names),
+        q=tuple(n for block in model.system.blocks for n in block.q_names),
+        u=tuple(n for block in model.system.blocks for n in block.u_names),
         g=tuple(g),
         gamma=tuple(gamma),
         contacts=tuple(contacts),
@@ -383,7 +430,12 @@ def _progress_bar(wanted: bool, steps: int, what: str) -> Iterator[Callable[[int
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:3.0f} %"), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f} %"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=steps)
         yield lambda done: bar.update(task, completed=done)

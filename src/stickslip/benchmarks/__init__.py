@@ -1,10 +1,32 @@
 """The zoo: ready-made mechanisms, one a file, with the papers' values as defaults."""
 
+from stickslip.benchmarks.ball_in_box import ball_in_box
 from stickslip.benchmarks.bouncing_ball import bouncing_ball
+from stickslip.benchmarks.bouncing_pendulum import bouncing_pendulum
+from stickslip.benchmarks.elastic_bar_drop import elastic_bar_drop
+from stickslip.benchmarks.pendulum import pendulum
 from stickslip.benchmarks.point_mass_on_slope import point_mass_on_slope
 from stickslip.benchmarks.registry import REGISTRY, Benchmark
 from stickslip.benchmarks.rotating_bouncing_ball import rotating_bouncing_ball
 from stickslip.benchmarks.slider_crank import slider_crank
+from stickslip.benchmarks.slider_crank_minimal import slider_crank_minimal
+from stickslip.benchmarks.spring_pendulum import spring_pendulum
 from stickslip.benchmarks.tippedisk import tippedisk
+from stickslip.benchmarks.woodpecker_toy import woodpecker_toy
 
-__all__ = ["REGISTRY", "Benchmark", "bouncing_ball", "point_mass_on_slope", "rotating_bouncing_ball", "slider_crank", "tippedisk"]
+__all__ = [
+    "REGISTRY",
+    "Benchmark",
+    "ball_in_box",
+    "bouncing_ball",
+    "bouncing_pendulum",
+    "elastic_bar_drop",
+    "pendulum",
+    "point_mass_on_slope",
+    "rotating_bouncing_ball",
+    "slider_crank",
+    "slider_crank_minimal",
+    "spring_pendulum",
+    "tippedisk",
+    "woodpecker_toy",
+]

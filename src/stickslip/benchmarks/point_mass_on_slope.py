@@ -10,7 +10,12 @@ from stickslip.math import dot, exp, norm, vector
 from stickslip.model.system import System
 
 T_0 = np.array([1.0, -1.0]) / np.sqrt(2.0)  # tangent of the slope at x = 0
-CASES = {1: ([0, 1.0], 0.0), 2: ([0, 1.0], 1.0), 3: ([0, 1.0], -1.0), 4: ([0, 1.5], 0.0)}  # position, speed along the slope
+CASES = {
+    1: ([0, 1.0], 0.0),
+    2: ([0, 1.0], 1.0),
+    3: ([0, 1.0], -1.0),
+    4: ([0, 1.5], 0.0),
+}  # position, speed along the slope
 
 
 @benchmark(source="Breuling et al. 2024, section 5.3", dt=1.6e-3, t_end=3.2768)
@@ -25,8 +30,8 @@ def point_mass_on_slope(
 
     >>> import stickslip as ss
     >>> solution = ss.solve(ss.benchmarks.point_mass_on_slope(case=1), t_end=3.2, dt=1e-3)
-    >>> abs(solution.q[-1, 0] - 2.849185) < 1e-4      # exact
-    True
+    >>> print(f"{solution.q[-1, 0]:.5f}")      # exact: 2.849185
+    2.84918
     """
     if case not in CASES:
         raise OptionError(f"case = {case} of point_mass_on_slope does not exist; there are 1, 2, 3 and 4")

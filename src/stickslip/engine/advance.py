@@ -17,15 +17,18 @@ from stickslip.engine import tables as tb
 from stickslip.engine.call import call_kernel
 from stickslip.engine.program import Program
 from stickslip.engine.tables import Tables
-from stickslip.jit import jit
-from stickslip.nonsmooth.laws import BALL, CLOSED, NORMAL, OPEN, SLIP, ball_branch, normal_branch, slip_weights
-from stickslip.nonsmooth.linear import eliminate
+from stickslip.jit import jit, jit_inline
+from stickslip.nonsmooth.laws import CLOSED, NORMAL, OFF, OPEN, SLIP, ball_branch, normal_branch, slip_weights
+from stickslip.nonsmooth.linear import eliminate, eliminate_band
 
 # Pivots of a system of unit scale: dependent constraints leave rounding errors, 1e-16 to 1e-14.
 SINGULAR = 1e-11
 # Then each constraint row gets a compliance of this size. The residual stays exact, so Newton's method converges as before,
 # by a factor of 1e-8 a step, to multipliers close to those it started from.
 COMPLIANCE = 1e-8
+
+# A repeated sequence of stages converges linearly, where Newton's method converges quadratically.
+SWEEPS = 10
 
 # When Newton's method does not converge: start again with percussions zero, with other prox parameters, with half steps.
 COLD = np.array([0, 1, 1, 1, 1], dtype=np.int64)
@@ -47,26 +50,29 @@ class Work(NamedTuple):
     factor: np.ndarray  # of rows, given the branch of their law
     column: np.ndarray  # place of an unknown in the linear system, or -1
     kept: np.ndarray  # and back
+    rows: np.ndarray  # scratch of the elimination
+    columns: np.ndarray
     branch: np.ndarray
     direction: np.ndarray
     weight: np.ndarray
     matrix: np.ndarray
+    right: np.ndarray
 
 
 def workspace(program: Program) -> Work:
     """Scratch arrays for a program."""
     n, blocks = program.n_max, max(1, len(program.tables.blocks))
-    vectors = [np.zeros(n) for _ in range(7)]
+    vectors = ("residual", "step", "start", "scale", "unit", "prox", "factor", "right")
+    indices = ("column", "kept", "rows", "columns")
     return Work(
-        np.zeros(program.n_in_max),
-        np.zeros(max(1, program.raw_size)),
-        *vectors,
-        np.zeros(n, np.int64),
-        np.zeros(n, np.int64),
-        np.zeros(blocks, np.int64),
-        np.zeros((blocks, 4)),
-        np.zeros((2, 3, 3)),
-        np.zeros(n * (n + 1)),
+        inputs=np.zeros(program.n_in_max),
+        raw=np.zeros(max(1, program.raw_size)),
+        branch=np.zeros(blocks, np.int64),
+        direction=np.zeros((blocks, 4)),
+        weight=np.zeros((2, 3, 3)),
+        matrix=np.zeros(program.matrix_size),
+        **{name: np.zeros(n) for name in vectors},
+        **{name: np.zeros(n, np.int64) for name in indices},
     )
 
 
@@ -78,7 +84,7 @@ class Options(NamedTuple):
     prox: float
 
 
-@jit
+@jit_inline
 def _call(t: Tables, first: int, last: int, memory: np.ndarray, w: Work) -> None:
     """Evaluate groups of kernels; their outputs go to raw."""
     for g in range(first, last):
@@ -92,7 +98,7 @@ def _call(t: Tables, first: int, last: int, memory: np.ndarray, w: Work) -> None
             raw += n_out
 
 
-@jit
+@jit_inline
 def evaluate(t: Tables, k: int, memory: np.ndarray, w: Work) -> None:
     """Give fields the sum of what the parts say."""
     row = t.evaluations[k]
@@ -103,7 +109,7 @@ def evaluate(t: Tables, k: int, memory: np.ndarray, w: Work) -> None:
         memory[t.scatter[i, 0]] += w.raw[t.scatter[i, 1]]
 
 
-@jit
+@jit_inline
 def _set_scales(t: Tables, p: np.ndarray, w: Work, prox: float, factor: float) -> None:
     """Row and column scales and prox parameters, from the Jacobian at the start of the iteration."""
     n = p[tb.N]
@@ -113,7 +119,7 @@ def _set_scales(t: Tables, p: np.ndarray, w: Work, prox: float, factor: float) -
         w.scale[t.diagonal[e, 0]] += w.raw[t.diagonal[e, 1]]
     for i in range(n):
         w.scale[i] = 1.0 / w.scale[i] if w.scale[i] != 0.0 else 1.0
-    columns = p[tb.COLUMN_0]
+    columns, entries, parts, raw, step = p[tb.COLUMN_0], t.entries, t.parts, w.raw, w.step
     for b in range(p[tb.BLOCK_0], p[tb.BLOCK_1]):
         row, size = t.blocks[b, tb.ROW], t.blocks[b, tb.SIZE]
         delassus = 0.0
@@ -121,24 +127,29 @@ def _set_scales(t: Tables, p: np.ndarray, w: Work, prox: float, factor: float) -
             # dy_a/dz_a by way of the smooth unknowns: -(dy/dx) (diagonal)^-1 (d row/dz)
             e_0, e_1 = t.columns[columns + row + a], t.columns[columns + row + a + 1]
             for e in range(e_0, e_1):
-                w.step[t.entries[e, 0]] -= w.raw[t.entries[e, 2]] * w.scale[t.entries[e, 0]]
+                step[entries[e, 0]] -= raw[entries[e, 2]] * w.scale[entries[e, 0]]
             value = 0.0
             for e in range(t.blocks[b, tb.FIRST], t.blocks[b, tb.Y_LAST]):
-                if t.parts[e, 0] == a:
-                    col = t.parts[e, 1]
-                    value += w.raw[t.parts[e, 2]] * (1.0 if col == row + a else w.step[col])
+                if parts[e, 0] == a:
+                    col = parts[e, 1]
+                    value += raw[parts[e, 2]] * (1.0 if col == row + a else step[col])
             for e in range(e_0, e_1):
-                w.step[t.entries[e, 0]] = 0.0
+                step[entries[e, 0]] = 0.0
             delassus = max(delassus, abs(value))
+        if delassus == 0.0:
+            delassus = 1.0
+        unit = 1.0 / delassus
         for a in range(size):
-            w.scale[row + a] = delassus if delassus > 0.0 else 1.0
-            w.unit[row + a] = 1.0 / w.scale[row + a]
-            w.prox[row + a] = factor * (w.unit[row + a] if prox <= 0.0 else prox)
+            w.scale[row + a], w.unit[row + a] = delassus, unit
+            w.prox[row + a] = factor * (unit if prox <= 0.0 else prox)
     for i in range(n):
         w.scale[i] = abs(w.scale[i])
+        w.factor[i] = w.scale[i]
+    for b in range(p[tb.BLOCK_0], p[tb.LAW_0]):
+        w.factor[t.blocks[b, tb.ROW]] = 1.0
 
 
-@jit
+@jit_inline
 def _residual(t: Tables, p: np.ndarray, memory: np.ndarray, w: Work) -> float:
     """Choose the branch of every law and write the residual; its size, or inf if anything is not finite."""
     n, residual, raw, blocks = p[tb.N], w.residual, w.raw, t.blocks
@@ -146,25 +157,29 @@ def _residual(t: Tables, p: np.ndarray, memory: np.ndarray, w: Work) -> float:
         residual[i] = 0.0
     for e in range(p[tb.ROW_0], p[tb.ROW_1]):
         residual[t.rows[e, 0]] += raw[t.rows[e, 1]]
-    error, finite = 0.0, 0.0
+    error, total = 0.0, 0.0
     for i in range(n):
-        size = abs(residual[i]) * w.scale[i]
-        finite += size - size
-        error = max(error, size)
-    for b in range(p[tb.BLOCK_0], p[tb.BLOCK_1]):
+        size = abs(residual[i]) * w.factor[i]
+        total += size
+        if size > error:
+            error = size
+    for b in range(p[tb.LAW_0], p[tb.BLOCK_1]):
         kind, row, y, z = blocks[b, tb.KIND], blocks[b, tb.ROW], blocks[b, tb.Y], blocks[b, tb.Z]
         r = w.prox[row]
-        branch = CLOSED
-        if kind == NORMAL:
-            where, status = blocks[b, tb.WHERE], blocks[b, tb.STATUS]
-            branch = OPEN if where >= 0 and memory[where] > 0.0 else normal_branch(raw[y], raw[z], r)
-            if status >= 0:
-                memory[status] = -1.0 if branch == CLOSED else 1.0
         rho = 0.0
-        if kind == BALL:
+        where, status = blocks[b, tb.WHERE], blocks[b, tb.STATUS]
+        when, unless = blocks[b, tb.WHEN], blocks[b, tb.UNLESS]
+        if (when >= 0 and not memory[when] > 0.0) or (unless >= 0 and memory[unless] > 0.0):
+            w.branch[b] = OFF
+            continue
+        if kind == NORMAL:
+            branch = OPEN if where >= 0 and memory[where] > 0.0 else normal_branch(raw[y], raw[z], r)
+        else:
             rho = raw[blocks[b, tb.RADIUS]]
             branch = ball_branch(raw, y, z, blocks[b, tb.SIZE], rho, r, w.direction, b)
         w.branch[b] = branch
+        if status >= 0:
+            memory[status] = -1.0 if branch == CLOSED else 1.0
         for a in range(blocks[b, tb.SIZE]):
             if branch == CLOSED:
                 residual[row + a] = raw[y + a]
@@ -175,30 +190,32 @@ def _residual(t: Tables, p: np.ndarray, memory: np.ndarray, w: Work) -> float:
                     value += rho * w.direction[b, a]
                 residual[row + a] = value
                 size = abs(value) * w.scale[row + a]
-            finite += size - size
-            error = max(error, size)
-    return error if finite == 0.0 else np.inf
+            total += size
+            if size > error:
+                error = size
+    return error if total < np.inf else np.inf
 
 
-@jit
+@jit_inline
 def _reduce(t: Tables, p: np.ndarray, w: Work) -> int:
     """Fix the unknowns that laws determine by themselves, number the others; how many these are."""
     n, blocks = p[tb.N], t.blocks
     for i in range(n):
         w.column[i] = 0
-        w.factor[i] = w.scale[i]
-    for b in range(p[tb.BLOCK_0], p[tb.BLOCK_1]):
+    for b in range(p[tb.LAW_0], p[tb.BLOCK_1]):
         row = blocks[b, tb.ROW]
-        if w.branch[b] == CLOSED:
-            for a in range(blocks[b, tb.SIZE]):
-                w.factor[row + a] = 1.0
-        elif w.branch[b] == OPEN and blocks[b, tb.OWN] == 1:
+        if w.branch[b] == OFF:
+            continue
+        for a in range(blocks[b, tb.SIZE]):
+            w.factor[row + a] = 1.0 if w.branch[b] == CLOSED else w.scale[row + a]
+        if w.branch[b] == OPEN and blocks[b, tb.OWN] == 1:
             for e in range(blocks[b, tb.Y_LAST], blocks[b, tb.Z_LAST]):
                 i = t.parts[e, 1]
                 w.column[i] = -1
                 w.step[i] = w.residual[i] / w.raw[t.parts[e, 2]]
     m = 0
-    for i in range(n):
+    for k in range(n):
+        i = t.order[p[tb.SLOT] + k]
         if w.column[i] == 0:
             w.column[i] = m
             w.kept[m] = i
@@ -206,71 +223,84 @@ def _reduce(t: Tables, p: np.ndarray, w: Work) -> int:
     return m
 
 
-@jit
+@jit_inline
 def _fill(t: Tables, p: np.ndarray, w: Work, m: int, compliance: float) -> None:
-    """The linear system of the unknowns that are kept, in unit scale: triplets are summed into dense rows.
+    """The linear system of the unknowns that are kept, in unit scale: triplets are summed into dense or banded rows.
 
-    Columns of fixed unknowns go to the right-hand side, with the step that is known already.
+    Entry (i, j) lies at i stride + j + band. Columns of fixed unknowns go to the right-hand side, with the known step.
     """
-    wide, raw, blocks, parts, entries = m + 1, w.raw, t.blocks, t.parts, t.entries
-    a, column, factor, unit, step = w.matrix, w.column, w.factor, w.unit, w.step
-    for i in range(m * wide):
+    raw, blocks, parts, entries = w.raw, t.blocks, t.parts, t.entries
+    a, column, factor, unit = w.matrix, w.column, w.factor, w.unit
+    band, stride, size = 0, m, m * m
+    if p[tb.BAND] >= 0:
+        band, stride, size = p[tb.BAND], 3 * p[tb.BAND], m * (3 * p[tb.BAND] + 1)
+    for i in range(size):
         a[i] = 0.0
     for i in range(m):
-        a[i * wide + m] = w.residual[w.kept[i]] * factor[w.kept[i]]
+        w.right[i] = w.residual[w.kept[i]] * factor[w.kept[i]]
     for e in range(p[tb.ENTRY_0], p[tb.ENTRY_1]):
         i, j = entries[e, 0], entries[e, 1]
-        _add(a, column[i] * wide, m, column[j], raw[entries[e, 2]] * factor[i], unit[j], step[j])
-    for b in range(p[tb.BLOCK_0], p[tb.BLOCK_1]):
+        value = raw[entries[e, 2]] * factor[i]
+        if column[j] >= 0:
+            a[column[i] * stride + column[j] + band] += value * unit[j]
+        else:
+            w.right[column[i]] -= value * w.step[j]
+    if compliance > 0.0:
+        for b in range(p[tb.BLOCK_0], p[tb.LAW_0]):
+            a[column[blocks[b, tb.ROW]] * (stride + 1) + band] += compliance
+    for b in range(p[tb.LAW_0], p[tb.BLOCK_1]):
         row, size, branch = blocks[b, tb.ROW], blocks[b, tb.SIZE], w.branch[b]
-        if column[row] < 0:
+        if column[row] < 0 or branch == OFF:
             continue
-        y_0, y_1, z_1, rho_1 = blocks[b, tb.FIRST], blocks[b, tb.Y_LAST], blocks[b, tb.Z_LAST], blocks[b, tb.RADIUS_LAST]
-        if branch != SLIP:
-            for e in range(y_0 if branch == CLOSED else y_1, y_1 if branch == CLOSED else z_1):
-                i, j = row + parts[e, 0], parts[e, 1]
-                _add(a, column[i] * wide, m, column[j], raw[parts[e, 2]] * factor[i], unit[j], step[j])
-            if branch == CLOSED and compliance > 0.0:
-                for i in range(row, row + size):
-                    a[column[i] * (wide + 1)] += compliance
-            continue
-        slip_weights(w.direction, b, size, raw[blocks[b, tb.RADIUS]], w.prox[row], w.weight)
-        for e in range(y_0, rho_1):
-            j = parts[e, 1]
-            for k in range(size):
-                if e < z_1:
-                    value = w.weight[0 if e < y_1 else 1, k, parts[e, 0]]
+        y_0, y_1, z_1, rho_1 = (
+            blocks[b, tb.FIRST],
+            blocks[b, tb.Y_LAST],
+            blocks[b, tb.Z_LAST],
+            blocks[b, tb.RADIUS_LAST],
+        )
+        first, last = y_0, rho_1
+        if branch == SLIP:
+            slip_weights(w.direction, b, size, raw[blocks[b, tb.RADIUS]], w.prox[row], w.weight)
+        elif branch == CLOSED:
+            last = y_1
+        else:
+            first, last = y_1, z_1
+        for e in range(first, last):
+            c, j = parts[e, 0], parts[e, 1]
+            k_0, k_1 = (0, size) if branch == SLIP else (c, c + 1)
+            for k in range(k_0, k_1):
+                value = raw[parts[e, 2]] * factor[row + k]
+                if branch == SLIP:
+                    value *= w.direction[b, k] if e >= z_1 else w.weight[0 if e < y_1 else 1, k, c]
+                if column[j] >= 0:
+                    a[column[row + k] * stride + column[j] + band] += value * unit[j]
                 else:
-                    value = w.direction[b, k]
-                value *= raw[parts[e, 2]] * factor[row + k]
-                _add(a, column[row + k] * wide, m, column[j], value, unit[j], step[j])
+                    w.right[column[row + k]] -= value * w.step[j]
+        if branch == CLOSED and compliance > 0.0:
+            for i in range(row, row + size):
+                a[column[i] * (stride + 1) + band] += compliance
 
 
-@jit
-def _add(a: np.ndarray, start: int, m: int, column: int, value: float, unit: float, step: float) -> None:
-    """One triplet, in the row that begins at `start`."""
-    if column >= 0:
-        a[start + column] += value * unit
-    else:
-        a[start + m] -= value * step
-
-
-@jit
+@jit_inline
 def _newton_step(t: Tables, p: np.ndarray, w: Work) -> bool:
-    """The step of Newton's method in w.step; False if there is none."""
-    m = _reduce(t, p, w)
-    _fill(t, p, w, m, 0.0)
-    if not eliminate(w.matrix, m, SINGULAR):
-        _fill(t, p, w, m, COMPLIANCE)
-        if not eliminate(w.matrix, m, 0.0):
-            return False
+    """The step of Newton's method in w.step, with compliant constraints if they are dependent; False if there is none."""
+    m, band = _reduce(t, p, w), p[tb.BAND]
+    compliance, threshold, solved = 0.0, SINGULAR, False
+    for _ in range(2):
+        _fill(t, p, w, m, compliance)
+        if band < 0:
+            solved = eliminate(w.matrix, w.right, m, threshold, w.rows, w.columns)
+        else:
+            solved = eliminate_band(w.matrix, w.right, m, band, threshold)
+        if solved:
+            break
+        compliance, threshold = COMPLIANCE, 0.0
     for i in range(m):
-        j = w.kept[i]
-        w.step[j] = w.matrix[i * (m + 1) + m] * w.unit[j]
-    return True
+        w.step[w.kept[i]] = w.right[i] * w.unit[w.kept[i]]
+    return solved
 
 
-@jit
+@jit_inline
 def solve_problem(t: Tables, k: int, memory: np.ndarray, w: Work, options: Options) -> tuple[int, float, bool]:
     """Solve one stage, from the values that its unknowns have in memory; iterations, residual, and whether it converged."""
     p = t.problems[k]
@@ -312,7 +342,7 @@ def _run(
     residuals: np.ndarray,
 ) -> int:
     """Run the instructions of one step; -1, or the stage that could not be solved."""
-    at = 0
+    at, sweeps, changes = 0, 0, 0
     while at < code.shape[0]:
         what, a, b, c = code[at, 0], code[at, 1], code[at, 2], code[at, 3]
         at += 1
@@ -324,6 +354,7 @@ def _run(
         elif what == tb.SOLVE:
             count, residual, converged = solve_problem(t, a, memory, w, options)
             iterations[a] += count
+            changes += count
             residuals[a] = max(residuals[a], residual)
             if not converged:
                 return a
@@ -335,17 +366,31 @@ def _run(
                 positive = positive or memory[b + i] > 0.0
             if not positive:
                 at += a - 1
+        elif what == tb.AGAIN:
+            if changes == 0:
+                sweeps = 0
+            elif sweeps == SWEEPS * options.iterations:
+                return b
+            else:
+                sweeps += 1
+                at -= a
+            changes = 0
     return -1
 
 
 class Clock(NamedTuple):
-    """Where time lies in memory, and when the run began: t = start + n dt, free of summed rounding errors."""
+    """Where time lies in memory, and when the run began: t = start + n dt, free of summed rounding errors.
+
+    Where the scheme decides the length of its steps, `step` is the one that it is offered, and the run is over at
+    `end`; else `end` is infinite.
+    """
 
     t_0: int
     t_1: int
     dt: int
     start: float
     step: float
+    end: float
 
 
 @jit
@@ -365,13 +410,19 @@ def advance(
     iterations: np.ndarray,
     residuals: np.ndarray,
 ) -> tuple[int, int]:
-    """Steps `first` to `last`; how many are done in all, and the stage that failed or -1.
+    """Steps `first` to `last`, or to the end of the clock; how many are done in all, and the stage that failed or -1.
 
     `record` lists the places in memory that make up a row of `results`; row n is the state after n steps.
     """
     for n in range(first, last):
-        memory[clock.t_0] = clock.start + n * clock.step
-        memory[clock.t_1] = clock.start + (n + 1) * clock.step
+        if clock.end == np.inf or n == 0:
+            memory[clock.t_0] = clock.start + n * clock.step
+            memory[clock.t_1] = clock.start + (n + 1) * clock.step
+        else:
+            memory[clock.t_0] = memory[clock.t_1]
+            memory[clock.t_1] += clock.step
+        if memory[clock.t_0] >= clock.end:
+            return n, -1
         memory[clock.dt] = clock.step
         if n == 0:
             failed = _run(begin, t, memory, w, options, iterations[0], residuals[0])
@@ -382,12 +433,23 @@ def advance(
             return n, failed
         for i in range(record.size):
             results[n + 1, i] = memory[record[i]]
-        _run(carry, t, memory, w, options, iterations[n], residuals[n])
+        for c in range(carry.shape[0]):
+            for i in range(carry[c, 2]):
+                memory[carry[c, 1] + i] = memory[carry[c, 0] + i]
     return last, -1
 
 
 @jit
-def observe(t: Tables, k: int, memory: np.ndarray, w: Work, inputs: np.ndarray, record: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
+def observe(
+    t: Tables,
+    k: int,
+    memory: np.ndarray,
+    w: Work,
+    inputs: np.ndarray,
+    record: np.ndarray,
+    rows: np.ndarray,
+    out: np.ndarray,
+) -> None:
     """Evaluate stage k for many states: rows of `rows` go to the places `inputs`, the places `record` to rows of `out`."""
     for n in range(rows.shape[0]):
         for i in range(inputs.size):

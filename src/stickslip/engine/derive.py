@@ -86,7 +86,21 @@ class Expressions:
     e_F: ca.SX  # one per friction element
     frictions: tuple[Friction, ...]
 
-    NAMES = ("qdot", "mass", "kinetic", "potential", "force", "g", "gamma", "g_N", "gamma_F", "mu", "radius", "e_N", "e_F")
+    NAMES = (
+        "qdot",
+        "mass",
+        "kinetic",
+        "potential",
+        "force",
+        "g",
+        "gamma",
+        "g_N",
+        "gamma_F",
+        "mu",
+        "radius",
+        "e_N",
+        "e_F",
+    )
 
     @cached_property
     def key(self) -> str:
@@ -192,10 +206,21 @@ class PartType:
         rows = [e_F[k] for k, f in enumerate(self.frictions) for _ in range(f.size)]
         return self.gamma_F(*after) + _stack(rows) * self.gamma_F(*before)
 
+    def g_N_mean(self, after: tuple, before: tuple) -> ca.SX:
+        """Gaps at (after + e_N before)/(1 + e_N), each contact with its own e_N; the arguments are (t, q)."""
+        e_N = self._call("e_N", *after)
+        rows = []
+        for i in range(e_N.numel()):
+            t, q = ((x + e_N[i] * y) / (1 + e_N[i]) for x, y in zip(after, before, strict=True))
+            rows.append(self.g_N(t, q)[i])
+        return _stack(rows)
+
     def radius(self, t, q, P_N, duration) -> ca.SX:
         """Radius of each friction reservoir: mu P_N, plus fixed radius (a force) times the duration of the percussion."""
         mu, fixed = self._call("mu", t, q), self._call("radius", t, q)
-        rows = [fixed[k] * duration + (mu[k] * P_N[f.normal] if f.normal >= 0 else 0) for k, f in enumerate(self.frictions)]
+        rows = [
+            fixed[k] * duration + (mu[k] * P_N[f.normal] if f.normal >= 0 else 0) for k, f in enumerate(self.frictions)
+        ]
         return _stack(rows)
 
     # -- energies --------------------------------------------------------------------------------------------------
@@ -249,7 +274,6 @@ class PartType:
 
     @cached_property
     def _b(self):
-        e = self.expressions
         return self._h + ca.substitute(self._rate(self._p), self._a, ca.SX.zeros(self.n_u))
 
     @cached_property
@@ -380,7 +404,9 @@ def _localise(equations: Equations, blocks: Sequence[Coordinates], parameters: S
 
     g = _stack([c.value for c in equations.constraints])
     if ca.depends_on(g, u_global):
-        raise ModelError(f"{name}: constraint() takes g(t, q); use velocity_constraint() for one that contains velocities")
+        raise ModelError(
+            f"{name}: constraint() takes g(t, q); use velocity_constraint() for one that contains velocities"
+        )
     gamma = _stack([c.value for c in equations.velocity_constraints])
     normal = [c for c in equations.contacts if c.gap is not None]
     frictional = [c for c in equations.contacts if c.slip.numel() > 0]

@@ -13,6 +13,7 @@ OBSERVED |= {"potential": "one"}
 
 
 def observed_quantities(part: PartType, s: Stage) -> None:
+    """All of `OBSERVED`, at the state (t_0, q_0, u_0)."""
     t, q, u = s.t_0, s.q_0, s.u_0
     s.update("g", "g", part.g(t, q))
     s.update("g_dot", "g", part.g_dot(t, q, u))
@@ -29,7 +30,9 @@ def observation(model: Model) -> Program:
     return assemble(model, step=(observed_quantities,), carry={}, results=OBSERVED)
 
 
-def observe(program: Program, parameters: np.ndarray, t: np.ndarray, q: np.ndarray, u: np.ndarray) -> dict[str, np.ndarray]:
+def observe(
+    program: Program, parameters: np.ndarray, t: np.ndarray, q: np.ndarray, u: np.ndarray
+) -> dict[str, np.ndarray]:
     """Evaluate along a trajectory: arrays with a row per time, by the names of `OBSERVED`."""
     from stickslip.engine.advance import observe as run
     from stickslip.engine.advance import workspace

@@ -16,9 +16,10 @@ import numpy as np
 from stickslip.engine import tables as tb
 from stickslip.engine.derive import Model, PartType
 from stickslip.engine.kernel import Kernel, compile_kernel
-from stickslip.engine.stage import BALL, SPACES, Stage
+from stickslip.engine.stage import BALL, SPACES, ZERO, Stage
 
 StageFunction = Callable[[PartType, Stage], None]
+NOWHERE = -1  # place of a value that is not used
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,18 @@ class If:
     """A branch of a program: `then` if any entry of the field `test` is positive, else `otherwise`."""
 
     test: str
-    then: tuple[StageFunction | If, ...]
-    otherwise: tuple[StageFunction | If, ...] = ()
+    then: tuple[Step, ...]
+    otherwise: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """Stages that are solved one after another, again and again, until none of them changes anything."""
+
+    stages: tuple[StageFunction, ...]
+
+
+Step = StageFunction | If | Repeat
 
 
 @dataclass(frozen=True)
@@ -52,10 +63,12 @@ class Program:
     tables: tb.Tables
     begin: np.ndarray  # instructions before the first step
     step: np.ndarray  # instructions of every step
-    carry: np.ndarray  # copies after it
+    carry: np.ndarray  # copies after it: (source, target, size)
+    decides_step: bool  # whether a stage gives dt a new value, so that the number of steps is not known beforehand
     solved: tuple[str, ...]  # names of the stages that are solved, in the order of `tables.problems`
     raw_size: int
     n_max: int
+    matrix_size: int
     n_in_max: int
     kernels: tuple[Kernel, ...]
 
@@ -68,8 +81,8 @@ class Program:
 def assemble(
     model: Model,
     *,
-    begin: Sequence[StageFunction | If] = (),
-    step: Sequence[StageFunction | If],
+    begin: Sequence[Step] = (),
+    step: Sequence[Step],
     carry: Mapping[str, str],
     results: Mapping[str, str],
 ) -> Program:
@@ -97,7 +110,7 @@ def assemble(
         evaluate[stage] = builder.evaluation(stage.__name__, sheets[stage])
         guesses[stage] = {k: g for sheet in sheets[stage] for k, g in sheet.guesses.items() if g is not None}
 
-    def code(items: Sequence[StageFunction | If]) -> list[list[int]]:
+    def code(items: Sequence[Step]) -> list[list[int]]:
         out: list[list[int]] = []
         for item in items:
             if isinstance(item, If):
@@ -105,6 +118,11 @@ def assemble(
                 where = [layout.start[item.test], layout.size[item.test]]
                 out.append([tb.JUMP_UNLESS, len(then) + 2, *where])
                 out += [*then, [tb.JUMP, len(otherwise) + 1, 0, 0], *otherwise]
+                continue
+            if isinstance(item, Repeat):
+                sweep = code(item.stages)
+                solved = [k for k in (solve[stage] for stage in item.stages) if k is not None]
+                out += [*sweep, *[[tb.AGAIN, len(sweep) + 1, k, 0] for k in solved[-1:]]]
                 continue
             out += [_copy(layout, source, target) for target, source in guesses[item].items()]
             out += [[tb.SOLVE, k, 0, 0] for k in (solve[item],) if k is not None]
@@ -117,19 +135,23 @@ def assemble(
         tables=builder.tables(),
         begin=_array(code(begin), 4),
         step=_array(code(step), 4),
-        carry=_array([_copy(layout, source, target) for target, source in carry.items()], 4),
+        carry=_array([_copy(layout, source, target)[1:] for target, source in carry.items()], 3),
+        decides_step=any("dt" in sheet.updates for kinds in sheets.values() for sheet in kinds),
         solved=tuple(stage.__name__ for stage in stages if solve[stage] is not None),
         raw_size=builder.raw_size,
         n_max=builder.n_max,
+        matrix_size=builder.matrix_size,
         n_in_max=max([1, *[k.n_in for k in builder.kernels]]),
         kernels=tuple(builder.kernels),
     )
 
 
-def _stages(items: Sequence[StageFunction | If]) -> Iterator[StageFunction]:
+def _stages(items: Sequence[Step]) -> Iterator[StageFunction]:
     for item in items:
         if isinstance(item, If):
             yield from _stages((*item.then, *item.otherwise))
+        elif isinstance(item, Repeat):
+            yield from item.stages
         else:
             yield item
 
@@ -208,8 +230,8 @@ def _write(stage: StageFunction, groups: Sequence[_Group]) -> list[Stage]:
         if all(affine.values()):
             break  # else once more: a position that cannot be eliminated for one block is an unknown for all of them
     for sheet in sheets:
-        for name in sheet.unknowns:
-            if name not in sheet.equations and all(law.by != name for law in sheet.laws):
+        for name, (_, symbol) in sheet.unknowns.items():
+            if symbol.numel() and name not in sheet.equations and all(law.by != name for law in sheet.laws):
                 raise TypeError(f"{stage.__name__}: no equation determines the unknown {name!r}")
     return sheets
 
@@ -220,7 +242,7 @@ class _Builder:
     def __init__(self, groups: Sequence[_Group], space: _Spaces, layout: Layout):
         self.groups, self.space, self.layout = groups, space, layout
         self.kernels: list[Kernel] = []
-        self.raw_size, self.n_max = 0, 0
+        self.raw_size, self.n_max, self.matrix_size = 0, 0, 0
         self._rows: dict[str, list[np.ndarray]] = {name: [] for name in tb.Tables._fields}
         self._length: dict[str, int] = dict.fromkeys(tb.Tables._fields, 0)
 
@@ -260,8 +282,9 @@ class _Builder:
         if not targets:
             return None
         g_0, raw, scatter = self._length["groups"], 0, []
+        taken: set[str] = set()
         for group, sheet in zip(self.groups, sheets, strict=True):
-            values = {n: (where, e) for n, (where, e) in sheet.updates.items() if e.numel()}
+            values = {n: (where, e) for n, (where, e) in sheet.updates.items() if e.numel() and n not in taken}
             if not values:
                 continue
             symbols = {n: s for n, (_, s) in {**sheet.inputs, **sheet.unknowns}.items()}
@@ -269,10 +292,14 @@ class _Builder:
             used = [n for n, s in symbols.items() if s.numel() and ca.depends_on(outputs, s)]
             function = ca.Function(f"{name}_update", [*[symbols[n] for n in used], sheet.part.parameters], [outputs])
             n_out = self._add_group(group, sheet, function, used, raw)
-            places = [self.layout.start[n] + self.space.rows(group.members, w) for n, (w, _) in values.items()]
-            places = np.hstack(places)
+            columns = [self.layout.start[n] + self.space.rows(group.members, w) for n, (w, _) in values.items()]
+            for n, column in zip(values, columns, strict=True):
+                if n in sheet.single:
+                    column[1:] = NOWHERE
+                    taken.add(n)
+            places = np.hstack(columns)
             index = raw + n_out * np.arange(len(group.members))[:, None] + np.arange(n_out)[None, :]
-            scatter.append(np.stack([places.ravel(), index.ravel()], axis=1))
+            scatter.append(np.stack([places.ravel(), index.ravel()], axis=1)[places.ravel() != NOWHERE])
             raw += n_out * len(group.members)
         clear = np.concatenate([self.layout.places(n) for n in targets])
         row = [g_0, self._length["groups"], *self._append("clear", clear)]
@@ -292,7 +319,8 @@ class _Builder:
         if n == 0:
             return None
         g_0, raw = self._length["groups"], 0
-        rows, entries, blocks = [], [], {}
+        rows, entries = [], []
+        blocks: list[tuple[_Block, np.ndarray, int]] = []
         for group, sheet in zip(self.groups, sheets, strict=True):
             local = _Local(sheet)
             if local.outputs.numel() == 0:
@@ -304,14 +332,11 @@ class _Builder:
                 + [first[u] + self.space.rows(group.members, where) for u, (where, _) in sheet.unknowns.items()]
             )
             base = raw + n_out * np.arange(count)[:, None]
-            smooth = np.arange(local.n_smooth)[None, :]
-            rows.append(np.stack([columns[:, local.smooth_rows].ravel(), (base + smooth).ravel()], axis=1))
-            at_row, at_col, at_raw = local.smooth_entries()
+            rows.append(np.stack([columns[:, local.rows].ravel(), (base + local.at[None, :]).ravel()], axis=1))
+            at_row, at_col, at_raw = local.entries()
             triple = [columns[:, at_row].ravel(), columns[:, at_col].ravel(), (base + at_raw[None, :]).ravel()]
             entries.append(np.stack(triple, axis=1))
-            for block in local.blocks():
-                for i in range(count):
-                    blocks.setdefault(block.law, []).append((block, columns[i], int(base[i, 0])))
+            blocks += [(block, columns[i], int(base[i, 0])) for block in local.blocks() for i in range(count)]
             raw += n_out * count
         row = [n, self._append("slots", np.concatenate([self.layout.places(u) for u in unknowns]))[0]]
         row += [g_0, self._length["groups"]]
@@ -322,19 +347,27 @@ class _Builder:
         row += [entry_0, entry_1]
         row += [self._append("columns", entry_0 + np.searchsorted(triplets[:, 1], np.arange(n + 1)))[0]]
         row += self._append("diagonal", triplets[triplets[:, 0] == triplets[:, 1]][:, [0, 2]])
-        block_0 = self._length["blocks"]
-        for law in sorted(blocks):
-            for block, columns, base in blocks[law]:
-                self._append("blocks", [self._block(block, columns, base, first)])
-        row += [block_0, self._length["blocks"]]
+        blocks.sort(key=lambda item: (item[0].kind != ZERO, item[0].law))
+        block_0, n_zero = self._length["blocks"], sum(block.kind == ZERO for block, _, _ in blocks)
+        pairs = [triplets[:, :2]]
+        for block, columns, base_0 in blocks:
+            self._append("blocks", [self._block(block, columns, base_0, first)])
+            touched = np.concatenate([columns[col] for _, col, _ in block.triplets])
+            pairs += [np.stack([np.full(len(touched), i), touched], axis=1) for i in columns[block.rows]]
+        row += [block_0, block_0 + n_zero, self._length["blocks"]]
+        order, band = _order(n, np.concatenate(pairs))
+        self._append("order", order)
+        row += [band]
         self.raw_size, self.n_max = max(self.raw_size, raw), max(self.n_max, n)
+        self.matrix_size = max(self.matrix_size, n * (n if band < 0 else 3 * band + 1))
         return self._append("problems", [row])[0]
 
     def _block(self, block: _Block, columns: np.ndarray, base: int, first: Mapping[str, int]) -> list[int]:
         """The table row of a law; `columns` maps local to global unknowns, `base` is where the instance's values begin."""
         own = columns[block.rows]
         row_in_space = int(own[0]) - first[block.by]
-        where, status = (-1 if f is None else self.layout.start[f] + row_in_space for f in (block.where, block.status))
+        fields = (block.where, block.status, block.when, block.unless)
+        places = [-1 if f is None else self.layout.start[f] + row_in_space for f in fields]
         parts_0 = self._length["parts"]
         ends = []
         for component, col, at in block.triplets:
@@ -342,7 +375,7 @@ class _Builder:
         z_component, z_col, _ = block.triplets[1]
         alone = len(z_col) == len(own) and bool((columns[z_col] == own[z_component]).all())
         y, z, radius = (base + at if at >= 0 else -1 for at in (block.y, block.z, block.radius))
-        return [block.kind, len(own), int(own[0]), where, status, y, z, radius, parts_0, *ends, int(alone)]
+        return [block.kind, len(own), int(own[0]), *places, y, z, radius, parts_0, *ends, int(alone)]
 
 
 @dataclass(frozen=True)
@@ -354,6 +387,8 @@ class _Block:
     by: str
     where: str | None
     status: str | None
+    when: str | None
+    unless: str | None
     rows: np.ndarray
     y: int
     z: int
@@ -371,25 +406,28 @@ class _Local:
         for name, (_, s) in sheet.unknowns.items():
             self._column[name] = at
             at += s.numel()
-        smooth = {n: e for n, e in sheet.equations.items() if not e.is_zero()} if sheet.equations else {}
+        smooth = {n: e for n, e in sheet.equations.items() if not ca.SX(e).is_zero()}
         values = list(smooth.values())
-        self.smooth_rows = np.concatenate(
-            [np.zeros(0, np.int64), *[self._column[n] + np.arange(e.numel()) for n, e in smooth.items()]]
-        )
-        self.n_smooth = len(self.smooth_rows)
-        self._place, at = [], self.n_smooth
+        rows = [self._column[n] + np.arange(e.numel()) for n, e in smooth.items()]
+        at = self._n_smooth = sum(map(len, rows))
+        places = [np.arange(at)]
+        self._place = []
         for law in sheet.laws:
             sizes = (law.y.numel(), law.z.numel(), law.radius.numel())
             self._place.append((at, at + sizes[0], at + sizes[0] + sizes[1]))
+            if law.kind == ZERO:
+                rows.append(self._column[law.by] + np.arange(sizes[0]))
+                places.append(at + np.arange(sizes[0]))
             values += [law.y, law.z, law.radius]
             at += sum(sizes)
+        self.rows = np.concatenate([np.zeros(0, np.int64), *rows])  # without branches: local unknown ...
+        self.at = np.concatenate(places)  # ... and place among the outputs
         self.outputs = ca.densify(ca.vertcat(ca.SX(0, 1), *values))
         self.jacobian = ca.jacobian(self.outputs, self.x)
         self._row = np.array(self.jacobian.sparsity().row(), dtype=np.int64)
         self._col = np.array(self.jacobian.sparsity().get_col(), dtype=np.int64)
         symbols = {n: s for n, (_, s) in {**sheet.inputs, **sheet.unknowns}.items()}
-        everything = ca.vertcat(self.outputs, self.jacobian.nz[:])
-        self.fields = [n for n, s in symbols.items() if s.numel() and ca.depends_on(everything, s)]
+        self.fields = [n for n, s in symbols.items() if s.numel() and ca.depends_on(self.outputs, s)]
         self._symbols = symbols
 
     def function(self, name: str) -> ca.Function:
@@ -401,10 +439,12 @@ class _Local:
         mine = np.flatnonzero((self._row >= first) & (self._row < first + count))
         return self._row[mine] - first, self._col[mine], self.outputs.numel() + mine
 
-    def smooth_entries(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Row and column as local unknowns, and the output that holds the value."""
-        row, col, at = self._triplets(0, self.n_smooth)
-        return self.smooth_rows[row], col, at
+    def entries(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Triplets of the rows without branches: row and column as local unknowns, and the output that holds the value."""
+        row_of = np.full(self.outputs.numel(), -1)
+        row_of[self.at] = self.rows
+        mine = np.flatnonzero(row_of[self._row] >= 0)
+        return row_of[self._row[mine]], self._col[mine], self.outputs.numel() + mine
 
     def blocks(self) -> Iterator[_Block]:
         """Bilateral and normal rows one by one, friction element by element."""
@@ -420,7 +460,28 @@ class _Local:
                     self._triplets(r, 1) if r >= 0 else self._triplets(0, 0),
                 )
                 rows = self._column[law.by] + first + np.arange(size)
-                yield _Block(k, law.kind, law.by, law.where, law.status, rows, y + first, z + first, r, triplets)
+                fields = (law.where, law.status, law.when, law.unless)
+                yield _Block(k, law.kind, law.by, *fields, rows, y + first, z + first, r, triplets)
+
+
+def _order(n: int, pairs: np.ndarray) -> tuple[np.ndarray, int]:
+    """An order of the unknowns in which the matrix has a narrow band, and its half bandwidth; -1 if a dense one is cheaper.
+
+    Chains of elements have bands of a few entries whatever their length. Elimination with row pivoting costs n b (2 b + 1) in
+    a band and n^3/3 in full; below 48 unknowns the dense loops are faster in any case.
+    """
+    natural = np.arange(n)
+    if n < 48:
+        return natural, -1
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+    pattern = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n, n)).tocsr()
+    order = reverse_cuthill_mckee((pattern + pattern.T).tocsr(), symmetric_mode=True).astype(np.int64)
+    place = np.empty(n, np.int64)
+    place[order] = natural
+    band = int(np.abs(place[pairs[:, 0]] - place[pairs[:, 1]]).max(initial=0))
+    return (order, band) if 12 * band < n else (natural, -1)
 
 
 def _array(rows: Sequence[Sequence[int]], width: int) -> np.ndarray:

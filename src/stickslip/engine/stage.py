@@ -33,7 +33,8 @@ class Law:
     """Rows y paired with the multipliers z of the unknown `by`.
 
     ZERO: y = 0. NORMAL: 0 <= y, 0 <= z, y z = 0. BALL: -z in the ball of `radius`, y in its normal cone. Rows whose field
-    `where` is positive are switched off (z = 0); the branch that was taken is kept in the field `status`, -1 for closed.
+    `where` is positive are switched off (z = 0); the branch that was taken is kept in the field `status`, -1 for
+    closed. A law applies only to elements whose field `when` is positive and whose field `unless` is not.
     """
 
     kind: int
@@ -43,6 +44,8 @@ class Law:
     radius: ca.SX
     where: str | None = None
     status: str | None = None
+    when: str | None = None
+    unless: str | None = None
 
 
 @dataclass
@@ -58,6 +61,7 @@ class Stage:
     equations: dict[str, ca.SX] = field(default_factory=dict)
     laws: list[Law] = field(default_factory=list)
     updates: dict[str, tuple[str, ca.SX]] = field(default_factory=dict)
+    single: set[str] = field(default_factory=set)  # updates that are taken once, not summed over parts
     statuses: dict[str, str] = field(default_factory=dict)
 
     # -- what is known ---------------------------------------------------------------------------------------------
@@ -105,9 +109,15 @@ class Stage:
         self.guesses[name] = guess
         return self.unknowns[name][1]
 
-    def percussions(self, name: str) -> Percussions:
-        """Unknown percussions of all constraints. Iterations start from those of the last step."""
-        return Percussions(*[self.unknown(f"{name}.{space}", space) for space in SPACES])
+    def percussions(self, name: str, *, cold: bool = False) -> Percussions:
+        """Unknown percussions of all constraints. Iterations start from those of the last step, or from zero if `cold`.
+
+        A cold start gives dependent constraints percussions of minimum norm (each in units of its Delassus diagonal).
+        """
+        if cold:
+            for space in SPACES:
+                self.known(f"nothing.{space}", space)  # a field that no stage writes stays zero
+        return Percussions(*[self.unknown(f"{name}.{x}", x, f"nothing.{x}" if cold else None) for x in SPACES])
 
     def position(self, name: str, residual: Callable[[ca.SX], ca.SX], guess: str = "q_0") -> ca.SX:
         """The coordinates that solve residual(q) = 0, the kinematic equation of the scheme.
@@ -131,7 +141,7 @@ class Stage:
     # -- equations and laws ----------------------------------------------------------------------------------------
 
     def equation(self, residual: ca.SX, *, for_: ca.SX) -> None:
-        """This part's share of the rows that determine the unknown `for_`."""
+        """The part's share of the rows that determine the unknown `for_`."""
         name = self._name_of(for_)
         self.equations[name] = self.equations.get(name, 0) + residual
 
@@ -149,16 +159,35 @@ class Stage:
             self.statuses[name] = "N"
         self.laws.append(Law(NORMAL, self._name_of(by), y, P, ca.SX(0, 1), where, status))
 
-    def friction(self, y: ca.SX, P: ca.SX, *, radius: ca.SX, by: ca.SX) -> None:
-        """y in the normal cone of the ball of `radius` at -P, enforced by the unknowns `by`: stick, or slip with P = -radius y/|y|."""
-        self.laws.append(Law(BALL, self._name_of(by), y, P, radius))
+    def friction(
+        self,
+        y: ca.SX,
+        P: ca.SX,
+        *,
+        radius: ca.SX,
+        by: ca.SX,
+        status: str | None = None,
+        when: str | None = None,
+        unless: str | None = None,
+    ) -> None:
+        """y in the normal cone of the ball of `radius` at -P, enforced by `by`: stick, or slip with P = -radius y/|y|.
+
+        `status`: field over slip components that keeps the branch, -1 stick and 1 slip. With `when` and `unless`, such
+        fields of an earlier law, two laws share the unknowns `by`: one for elements that slip, one for those that stick.
+        """
+        for name in (n for n in (status, when, unless) if n):
+            self.statuses[name] = "F"
+        self.laws.append(Law(BALL, self._name_of(by), y, P, radius, None, status, when, unless))
 
     def update(self, name: str, space: str, value: ca.SX) -> None:
         """Give a field a new value once the stage is solved.
 
-        In the spaces q and u the value must not depend on the part (it is taken once per block of coordinates); use `total`
-        for a sum over parts.
+        In the spaces q, u and one the value must not depend on the part (it is taken once, or once per block of
+        coordinates); use `total` for a sum over parts. A stage may give dt and t_1 new values: then the scheme decides
+        the length of its steps, time is summed up, and a run ends with the first step that reaches its end time.
         """
+        if space == "one":
+            self.single.add(name)
         if self.is_node if space in ("q", "u") else not self.is_node:
             self.updates[name] = (space, value)
 

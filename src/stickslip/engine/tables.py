@@ -11,11 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-SOLVE, EVALUATE, COPY, JUMP, JUMP_UNLESS = range(5)  # instructions: (code, argument, argument, argument)
+SOLVE, EVALUATE, COPY, JUMP, JUMP_UNLESS, AGAIN = range(6)  # instructions: (code, argument, argument, argument)
 
 # problems: sizes and where the rows of this problem begin and end in the other tables
-N, SLOT, GROUP_0, GROUP_1, ROW_0, ROW_1, ENTRY_0, ENTRY_1, COLUMN_0, DIAGONAL_0, DIAGONAL_1, BLOCK_0, BLOCK_1 = range(13)
-PROBLEM_WIDTH = 13
+N, SLOT, GROUP_0, GROUP_1, ROW_0, ROW_1, ENTRY_0, ENTRY_1, COLUMN_0, DIAGONAL_0, DIAGONAL_1, BLOCK_0, LAW_0, BLOCK_1 = (
+    range(14)
+)
+BAND = 14  # half bandwidth of the matrix in the order of `order`, or -1 for a dense one
+PROBLEM_WIDTH = 15
 
 # evaluations
 E_GROUP_0, E_GROUP_1, CLEAR_0, CLEAR_1, SCATTER_0, SCATTER_1 = range(6)
@@ -25,20 +28,22 @@ EVALUATION_WIDTH = 6
 ADDRESS, COUNT, N_IN, N_OUT, GATHER, RAW = range(6)
 GROUP_WIDTH = 6
 
-# blocks: a law of SIZE rows, from ROW on. WHERE and STATUS are places in memory or -1. Y, Z and RADIUS point to values in
-# raw; the triplets of dy, dz and dradius are rows FIRST to Y_LAST, to Z_LAST and to RADIUS_LAST of `parts`. OWN is 1 if
-# z depends on its own unknown alone, so that z = 0 fixes it without a linear system.
-KIND, SIZE, ROW, WHERE, STATUS, Y, Z, RADIUS, FIRST, Y_LAST, Z_LAST, RADIUS_LAST, OWN = range(13)
-BLOCK_WIDTH = 13
+# blocks: laws of SIZE rows, from ROW on. WHERE, STATUS, WHEN and UNLESS are places in memory or -1. Y, Z and RADIUS point
+# to values in raw; the triplets of dy, dz and dradius are the rows FIRST to Y_LAST, to Z_LAST and to RADIUS_LAST of
+# `parts`. OWN is 1 if z depends on its own unknown alone, so that z = 0 fixes it without a linear system. Those from
+# BLOCK_0 to LAW_0 are bilateral: they have one branch only, so their values and triplets are among `rows` and `entries`,
+# and here they only serve to find the scale of their multipliers.
+KIND, SIZE, ROW, WHERE, STATUS, WHEN, UNLESS, Y, Z, RADIUS, FIRST, Y_LAST, Z_LAST, RADIUS_LAST, OWN = range(15)
+BLOCK_WIDTH = 15
 
 
 class Tables(NamedTuple):
-    """problems, evaluations, groups, blocks: as named above; the others:
+    """problems, evaluations, groups, blocks: as named above. The others:
 
-    slots: place in memory of each unknown; gather: places of a kernel's inputs; rows (row, raw): summands of smooth rows;
-    entries (row, col, raw): triplets of the Jacobian of smooth rows, sorted by column, `columns` says where each begins;
-    diagonal (row, raw): those with row = col; parts (component, col, raw): triplets of laws; clear: places to set to zero
-    before an evaluation, scatter (place, raw): its results.
+    gather: places of a kernel's inputs in memory; slots: of the unknowns, `order` in which they are eliminated.
+    rows (row, raw): summands of rows without branches; entries (row, col, raw): triplets of their Jacobian, sorted by column;
+    columns: where each of these begins; diagonal (row, raw): those with row = col.
+    parts (component, col, raw): triplets of laws. clear, scatter (place, raw): what an evaluation sets to zero and adds to.
     """
 
     problems: np.ndarray
@@ -46,6 +51,7 @@ class Tables(NamedTuple):
     groups: np.ndarray
     gather: np.ndarray
     slots: np.ndarray
+    order: np.ndarray
     rows: np.ndarray
     entries: np.ndarray
     columns: np.ndarray

@@ -212,7 +212,7 @@ class System:
             raise ModelError(f"{self.name}: parameter {name!r} must be a number, got shape {number.shape}")
         if number.is_constant() and not np.isfinite(float(number)):
             raise ModelError(f"{self.name}: parameter {name!r} = {float(number)} is not finite")
-        self._require_known(number, f"parameter {name!r}", list(self._parameters.values()))
+        self._require_known(number, f"parameter {name!r}", _hashes(*self._parameters.values()))
         self._parameters[name] = ca.SX.sym(name)
         self._values[name] = number
         return self._parameters[name]
@@ -362,7 +362,7 @@ class System:
         """What was declared: the system's own equations first, then those of each part; checked for foreign symbols."""
         own = [] if self._own.empty() else [self._own]
         declared = [e for e in self._with_fields() if not e.empty()]
-        allowed = [TIME, *self._parameters.values(), *[s for b in self.blocks for s in (b.q, b.u)]]
+        allowed = _hashes(TIME, *self._parameters.values(), *[s for b in self.blocks for s in (b.q, b.u)])
         for block in self.blocks:
             self._require_known(block.qdot, f"kinematics of {block.name!r}", allowed)
         for equations in own + declared:
@@ -399,11 +399,14 @@ class System:
             raise ModelError(f"{self.name}: {what} is not finite: {numbers}")
         return numbers
 
-    def _require_known(self, expression: ca.SX, what: str, allowed: list[ca.SX]) -> None:
-        known = {s.__hash__() for block in allowed for s in ca.symvar(block)}
-        foreign = [s.name() for s in ca.symvar(expression) if s.__hash__() not in known]
+    def _require_known(self, expression: ca.SX, what: str, allowed: set[int]) -> None:
+        foreign = [s.name() for s in ca.symvar(expression) if s.__hash__() not in allowed]
         if foreign:
             raise ModelError(
                 f"{self.name}: {what} depends on {', '.join(map(repr, foreign))}, which this system does not declare; "
                 "use coordinates() or parameter(), or add the body that it belongs to"
             )
+
+
+def _hashes(*symbols: ca.SX) -> set[int]:
+    return {s.__hash__() for block in symbols for s in ca.symvar(block)}

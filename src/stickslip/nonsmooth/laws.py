@@ -20,7 +20,7 @@ import numpy as np
 from stickslip.jit import jit
 
 ZERO, NORMAL, BALL = 0, 1, 2
-CLOSED, OPEN, SLIP = 0, 1, 2  # branches: y = 0 (closed or stick), z = 0 (open), z + rho d = 0
+CLOSED, OPEN, SLIP, OFF = 0, 1, 2, 3  # branches: y = 0 (closed or stick), z = 0 (open), z + rho d = 0; not applied
 
 
 @jit

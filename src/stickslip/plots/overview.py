@@ -8,13 +8,13 @@ from functools import partial
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from stickslip.plots import panels
 from stickslip.plots.style import INK, LARGE, NORMAL, SOFT
 from stickslip.solution import Solution
 
 Panel = Callable[..., Axes]
+LEFT, RIGHT = 0.72, 1.36  # inches beside a panel: for its label, for its legend
 SCALE_RATIO = 8.0
 """Curves whose ranges differ by more than this factor get panels of their own: the smaller would look like zero."""
 
@@ -29,14 +29,25 @@ def plot_solution(solution: Solution, *, title: str | None = None, size: tuple[f
     columns = [column for column in (_motion(solution), _contact(solution), _energy_and_numerics(solution)) if column]
     rows = max(map(len, columns))
     size = size or (5.34 * len(columns), 1.2 + max(1.95 * rows, 7.8))  # three columns of up to four rows: 16 by 9
-    figure = Figure(figsize=size, layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.06, wspace=0.02))
+    figure = Figure(figsize=size)
     headline, details = _titles(solution)
     figure.suptitle(title or headline, x=0.01, ha="left", fontsize=LARGE, color=INK, fontweight="bold")
     figure.text(0.99, 0.985, details, ha="right", va="top", fontsize=NORMAL, color=SOFT)
-    grid = figure.add_gridspec(1, len(columns))
+    # Margins in inches, with room for a legend at the right of each panel; an automatic layout would draw everything twice.
+    width, height = size
+    inner = width - LEFT - RIGHT - (len(columns) - 1) * (LEFT + RIGHT)
+    grid = figure.add_gridspec(
+        1,
+        len(columns),
+        left=LEFT / width,
+        right=1 - RIGHT / width,
+        top=1 - 0.85 / height,
+        bottom=0.55 / height,
+        wspace=(LEFT + RIGHT) * len(columns) / inner,
+    )
     first: Axes | None = None
     for k, column in enumerate(columns):
-        cells = grid[k].subgridspec(len(column), 1)
+        cells = grid[k].subgridspec(len(column), 1, hspace=0.26)
         for row, panel in enumerate(column):
             ax = figure.add_subplot(cells[row], sharex=first)
             first = first or ax

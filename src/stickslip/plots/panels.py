@@ -43,6 +43,7 @@ def gaps(solution: Solution, ax: Axes | None = None, which: Which = None) -> Axe
     ax = new_axes(ax, title="gaps", ylabel="$g_N$  [m]")
     _lines(solution.t, solution.gap, solution.names.contacts, ax, which)
     bottom, top = ax.get_ylim()
+    top = max(top, solution.provenance.get("tol", 1e-8))  # rounding errors of a closed contact are no motion
     bottom = min(bottom, -0.06 * top)
     ax.axhspan(bottom, 0.0, color="#f6e3da", linewidth=0, zorder=0)
     ax.axhline(0.0, color=SOFT, linewidth=0.8)

@@ -1,7 +1,31 @@
 """Time: one family of schemes a file, and a registry that states what each of them promises."""
 
+from stickslip.schemes.explicit_forces import ExplicitVelocity, HalfExplicitAcceleration
+from stickslip.schemes.generalized_alpha import GeneralizedAlpha
+from stickslip.schemes.half_explicit import HalfExplicit
+from stickslip.schemes.half_explicit_adaptive import HalfExplicitAdaptive
 from stickslip.schemes.moreau import Moreau
+from stickslip.schemes.moreau_jean import MoreauJean
+from stickslip.schemes.moreau_type import MoreauSymmetric, MoreauVariational
 from stickslip.schemes.rattle import Rattle
+from stickslip.schemes.schatzman_paoli import SchatzmanPaoli
 from stickslip.schemes.scheme import METHODS, Facts, Scheme
+from stickslip.schemes.theta import Theta
 
-__all__ = ["METHODS", "Facts", "Moreau", "Rattle", "Scheme"]
+__all__ = [
+    "METHODS",
+    "ExplicitVelocity",
+    "Facts",
+    "GeneralizedAlpha",
+    "HalfExplicit",
+    "HalfExplicitAcceleration",
+    "HalfExplicitAdaptive",
+    "Moreau",
+    "MoreauJean",
+    "MoreauSymmetric",
+    "MoreauVariational",
+    "Rattle",
+    "SchatzmanPaoli",
+    "Scheme",
+    "Theta",
+]

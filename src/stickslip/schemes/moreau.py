@@ -20,8 +20,9 @@ the order is 1.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from stickslip.engine.derive import PartType
+from stickslip.engine.derive import PartType, Percussions
 from stickslip.engine.program import StageFunction
 from stickslip.engine.stage import Stage
 from stickslip.schemes.scheme import Facts, Scheme
@@ -32,6 +33,15 @@ def drift(part: PartType, s: Stage) -> None:
     t_0, t_1, dt, q_0, u_0 = s.t_0, s.t_1, s.dt, s.q_0, s.u_0
     q_1 = s.position("q_1", lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u_0) + part.qdot(t_1, q_1, u_0)))
     s.update("gap", "N", part.g_N(t_1, q_1))
+
+
+def velocity_laws(part: PartType, s: Stage, P: Percussions, *, before: tuple[Any, ...], after: tuple[Any, ...]) -> None:
+    """Bilateral constraints, impact law and friction on velocity level, for contacts with `gap` <= 0 (56, 57)."""
+    t_1, q_1, _ = after
+    s.zero(part.g_dot(*after), by=P.g)
+    s.zero(part.gamma(*after), by=P.gamma)
+    s.normal(part.xi_N(after, before), P.N, by=P.N, where="gap")
+    s.friction(part.xi_F(after, before), P.F, radius=part.radius(t_1, q_1, P.N, s.dt), by=P.F)
 
 
 @dataclass(frozen=True)
@@ -47,6 +57,7 @@ class Moreau(Scheme):
         summary="the classic: one stage on velocity level, robust and cheap, order 1",
         source="Capobianco, Eugster 2018, (59)",
         order=1,
+        unknowns={"velocity_stage": "n_u + n_P"},
         levels=("velocity",),
         contact_level="velocity",
     )
@@ -59,9 +70,5 @@ class Moreau(Scheme):
         t_1, dt, q_1, u_0 = s.t_1, s.dt, s.known("q_1", "q"), s.u_0
         u_1 = s.unknown("u_1", "u", guess="u_0")
         P = s.percussions("P")
-        before, after = (t_1, q_1, u_0), (t_1, q_1, u_1)
         s.equation(part.M(t_1, q_1) @ (u_1 - u_0) - dt * part.h(t_1, q_1, u_0) - part.W(t_1, q_1) @ P, for_=u_1)  # (59)
-        s.zero(part.g_dot(*after), by=P.g)
-        s.zero(part.gamma(*after), by=P.gamma)
-        s.normal(part.xi_N(after, before), P.N, by=P.N, where="gap")  # (56, 57)
-        s.friction(part.xi_F(after, before), P.F, radius=part.radius(t_1, q_1, P.N, dt), by=P.F)
+        velocity_laws(part, s, P, before=(t_1, q_1, u_0), after=(t_1, q_1, u_1))

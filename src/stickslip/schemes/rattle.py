@@ -40,6 +40,7 @@ class Rattle(Scheme):
         summary="two stages on position and velocity level; no penetration, order 2 in persistent contact",
         source="Breuling, Capobianco, Eugster, Leine 2024, (41) and (43)",
         order=2,
+        unknowns={"position_stage": "n_u + n_P", "velocity_stage": "n_u + n_P"},
         levels=("position", "velocity"),
         contact_level="position",
         symmetric=True,
@@ -56,7 +57,9 @@ class Rattle(Scheme):
         q_1 = s.position(
             "q_1", lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u_M) + part.qdot(t_1, q_1, u_M))
         )  # (27)
-        s.equation(part.M(t_0, q_0) @ (u_M - u_0) - dt / 2 * part.h(t_0, q_0, u_M) - part.W(t_0, q_0) @ P, for_=u_M)  # (25a)
+        s.equation(
+            part.M(t_0, q_0) @ (u_M - u_0) - dt / 2 * part.h(t_0, q_0, u_M) - part.W(t_0, q_0) @ P, for_=u_M
+        )  # (25a)
         s.zero(part.g(t_1, q_1), by=P.g)  # (28a)
         s.zero(part.gamma(t_1, q_1, u_M), by=P.gamma)  # (29a)
         s.normal(part.g_N(t_1, q_1), P.N, by=P.N, status="closed")  # (33)
@@ -69,7 +72,9 @@ class Rattle(Scheme):
         P_second = s.percussions("P_second")
         P = s.known_percussions("P_first") + P_second  # (24)
         before, after = (s.t_0, s.q_0, s.u_0), (t_1, q_1, u_1)
-        s.equation(part.M(t_1, q_1) @ (u_1 - u_M) - dt / 2 * part.h(t_1, q_1, u_M) - part.W(t_1, q_1) @ P_second, for_=u_1)  # (25b)
+        s.equation(
+            part.M(t_1, q_1) @ (u_1 - u_M) - dt / 2 * part.h(t_1, q_1, u_M) - part.W(t_1, q_1) @ P_second, for_=u_1
+        )  # (25b)
         s.zero(part.g_dot(*after), by=P_second.g)  # (28b)
         s.zero(part.gamma(*after), by=P_second.gamma)  # (29b)
         s.normal(part.xi_N(after, before), P.N, by=P_second.N, where="closed")  # (32)

@@ -5,7 +5,8 @@ A new scheme provides
 1. its stages, methods `stage(part, s)` that write equations on the sheet `s` (see `engine.stage`);
 2. `step()`: the stages of a step in their order, and `begin()`: those before the first step, if it needs any;
 3. at the end of a step the fields q_1, u_1 and P, which hold coordinates, velocities and percussions of the step;
-4. `facts`: what it promises. Every fact is tested, for all schemes at once.
+4. `facts`: what it promises. Every fact is tested, for all schemes at once. Those of the class hold for the default
+   parameters; a scheme whose parameters change them gives each instance its own in `__post_init__`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
-from stickslip.engine.program import If, StageFunction
+from stickslip.engine.program import Step
 
 METHODS: dict[str, type[Scheme]] = {}
 
@@ -23,7 +24,9 @@ METHODS: dict[str, type[Scheme]] = {}
 class Facts:
     """What a scheme promises, and from where it is.
 
-    order: of q and u while the contact status does not change (smooth constrained motion, persistent sliding).
+    order: of q and u in smooth motion with bilateral constraints. contact_order: in persistent contact, with friction if the
+    scheme has it; the same if not given.
+    unknowns: how many each stage has, in terms of n_q, n_u, n_g, n_gamma, n_N, n_F and n_P, the sum of the last four.
     levels: of "position", "velocity", "acceleration", where bilateral constraints are met to the tolerance.
     contact_level: where closed contacts are met. symmetric, variational: of the scheme for smooth motion.
     """
@@ -33,10 +36,13 @@ class Facts:
     order: int | None
     levels: tuple[str, ...]
     contact_level: str
+    unknowns: Mapping[str, str]
     symmetric: bool = False
     variational: bool = False
+    contacts: bool = True
     friction: bool = True
     general_kinematics: bool = True
+    contact_order: int | None = None
 
 
 @dataclass(frozen=True)
@@ -52,11 +58,11 @@ class Scheme:
         super().__init_subclass__(**kwargs)
         METHODS[cls.name] = cls
 
-    def begin(self) -> tuple[StageFunction | If, ...]:
+    def begin(self) -> tuple[Step, ...]:
         """Stages before the first step."""
         return ()
 
-    def step(self) -> tuple[StageFunction | If, ...]:
+    def step(self) -> tuple[Step, ...]:
         """Stages of a step."""
         raise NotImplementedError
 

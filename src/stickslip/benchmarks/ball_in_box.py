@@ -1,0 +1,36 @@
+"""The ball in a box."""
+
+from __future__ import annotations
+
+import math
+
+from stickslip.benchmarks.registry import benchmark
+from stickslip.math import dot
+from stickslip.model.system import System
+
+
+@benchmark(source="Schindler et al. 2014, section 6.2", dt=5e-3, t_end=5.0)
+def ball_in_box(
+    *, m: float = 1.0, R: float = 1.0, a: float = 4.0, b: float = 4.0, gamma: float = 9.81, e_N: float = 0.3
+) -> System:
+    """A ball bounces between four walls, under gravity that is askew, and comes to rest in the lower left corner.
+
+    q = (x, y), M = m I, h = -m gamma (cos 30, sin 30 degrees), gaps y - R, a - x - R, b - y - R, x - R (134 to 137).
+    All of it is linear, so every scheme of order 2 is exact in flight and at rest, and a drift in the gaps is the drift
+    of the scheme. At rest x = y = R, and the walls carry m gamma cos 30 and m gamma sin 30.
+
+    >>> import stickslip as ss
+    >>> solution = ss.solve(ss.benchmarks.ball_in_box(), t_end=5.0, dt=5e-3, method="half-explicit")
+    >>> bool(abs(solution.q[-1] - 1.0).max() < 1e-2)
+    True
+    """
+    s = System("ball in a box")
+    m_, R_, a_, b_ = s.parameter("m", m), s.parameter("R", R), s.parameter("a", a), s.parameter("b", b)
+    gamma_, e = s.parameter("gamma", gamma), s.parameter("e_N", e_N)
+    (x, y), u = s.coordinates("x y", initial=[2, 2], velocity=[0, 0])
+    s.kinetic_energy(m_ / 2 * dot(u, u))
+    s.potential_energy(m_ * gamma_ * (math.cos(math.pi / 6) * x + math.sin(math.pi / 6) * y))
+    walls = {"floor": y - R_, "right wall": a_ - x - R_, "ceiling": b_ - y - R_, "left wall": x - R_}  # (134) to (137)
+    for name, gap in walls.items():
+        s.contact(gap=gap, restitution=e, name=name)
+    return s

@@ -1,0 +1,144 @@
+"""The integration formulas of the generalized-alpha method, for all its constraint formulations.
+
+O. Brüls, V. Acary, A. Cardona: On the constraints formulation in the nonsmooth generalized-alpha method (2018),
+sections 3.4 to 3.7. A step is a smooth motion, which integrates the acceleration a and the multipliers la alike, plus
+a correction of position U and a jump of velocity w:
+
+    (1 - alpha_m) a_bar_1 + alpha_m a_bar_0 = (1 - alpha_f) a_1 + alpha_f a_0                               (65l)
+    u_1 = u_0 + dt (1 - gamma) a_bar_0 + dt gamma a_bar_1 + w                                               (65k)
+    u_M = u_0 + dt (1/2 - beta) a_bar_0 + dt beta a_bar_1 + U/dt                                            (65j)
+    q_1 = q_0 + dt/2 (qdot(t_0, q_0, u_M) + qdot(t_1, q_1, u_M))                                            (65j)
+    P = Lambda + dt (1 - gamma) la_bar_0 + dt gamma la_bar_1                                                (65m)
+    K = nu/dt + dt (1/2 - beta) la_bar_0 + dt beta la_bar_1,   la_bar like a_bar                        (65n-o)
+
+u_M is the mean velocity of the step. For qdot = u the position is the paper's (65j), with its factor of a_bar_0
+corrected to 1/2 - beta; for a quaternion it is a Cayley map, which keeps the norm exactly and needs no further
+constraint. P is the total percussion of the step (Lambda* of the paper), K the total double integral (nu*) over dt.
+
+The unknowns are dt a_1, U/dt, w and dt la_1, K, P: velocities and percussions, so that the tolerance means the same
+for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import casadi as ca
+
+from stickslip.engine.derive import PartType, Percussions
+from stickslip.engine.stage import SPACES, Stage
+
+CLOSED = 1e-8  # gaps, gap velocities and slips up to this are zero for the initial accelerations
+
+
+class Coefficients(NamedTuple):
+    """Of the generalized-alpha method."""
+
+    alpha_m: float
+    alpha_f: float
+    gamma: float
+    beta: float
+
+
+def chung_hulbert(rho_inf: float) -> Coefficients:
+    """The coefficients of order 2 whose spectral radius at infinite frequency is rho_inf (61).
+
+    >>> chung_hulbert(1.0)
+    Coefficients(alpha_m=0.5, alpha_f=0.5, gamma=0.5, beta=0.25)
+    """
+    alpha_m, alpha_f = (2 * rho_inf - 1) / (rho_inf + 1), rho_inf / (rho_inf + 1)
+    gamma = 0.5 + alpha_f - alpha_m
+    return Coefficients(alpha_m, alpha_f, gamma, 0.25 * (gamma + 0.5) ** 2)
+
+
+@dataclass(frozen=True)
+class Motion:
+    """A step in terms of its unknowns A = dt a_1, U (over dt), w and their multipliers R = dt la_1, K and P."""
+
+    A: ca.SX
+    U: ca.SX
+    w: ca.SX
+    R: Percussions
+    K: Percussions
+    P: Percussions
+    nu: Percussions  # what of K is not the smooth motion's
+    Lambda: Percussions  # what of P is not the smooth motion's
+    u_smooth: ca.SX  # velocity u_1 without its jump w
+    u_1: ca.SX
+    q_1: ca.SX
+
+
+def motion(
+    part: PartType,
+    s: Stage,
+    c: Coefficients,
+    spaces: Mapping[str, Collection[str]],
+    sought: Collection[str],
+    guess: str = "q_0",
+) -> Motion:
+    """The step, for one stage.
+
+    `spaces` says where the multipliers R, K and P live; without K there is no U, without P no w. Those of A, U and w
+    that are `sought` are unknowns of this stage, with their multipliers; the others are known from another stage.
+    """
+    t_0, t_1, dt, q_0, u_0 = s.t_0, s.t_1, s.dt, s.q_0, s.u_0
+    a_0, a_bar_0 = s.known("a_0", "u"), s.known("a_bar_0", "u")
+    la_0, la_bar_0 = s.known_percussions("la_0"), s.known_percussions("la_bar_0")
+
+    A = _field(part, s, "A", "u", exists=True, sought="A" in sought)
+    U = _field(part, s, "U", "u", exists=bool(spaces["K"]), sought="U" in sought)
+    w = _field(part, s, "w", "u", exists=bool(spaces["P"]), sought="w" in sought)
+    R = multipliers(part, s, "R", spaces["R"], sought="A" in sought)
+    K = multipliers(part, s, "K", spaces["K"], sought="U" in sought)
+
+    A_bar = ((1 - c.alpha_f) * A + dt * (c.alpha_f * a_0 - c.alpha_m * a_bar_0)) / (1 - c.alpha_m)  # (65l)
+    remembered = dt * (c.alpha_f * la_0 - c.alpha_m * la_bar_0)
+    R_bar = (1 / (1 - c.alpha_m)) * ((1 - c.alpha_f) * R + remembered)  # (65o)
+    P_smooth = dt * (1 - c.gamma) * la_bar_0 + c.gamma * R_bar  # (65m)
+    K_smooth = dt * (0.5 - c.beta) * la_bar_0 + c.beta * R_bar  # (65n)
+    P = multipliers(part, s, "P", spaces["P"], sought="w" in sought) if spaces["P"] else P_smooth
+    nu = Percussions(K.g - K_smooth.g, K.gamma, K.N - K_smooth.N, K.F)  # positions have no gamma and no friction
+
+    u_smooth = u_0 + dt * (1 - c.gamma) * a_bar_0 + c.gamma * A_bar
+    u_1 = u_smooth + w  # (65k)
+    u_M = u_0 + dt * (0.5 - c.beta) * a_bar_0 + c.beta * A_bar + U  # (65j)
+    q_1 = s.position(
+        "q_1", lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u_M) + part.qdot(t_1, q_1, u_M)), guess
+    )
+
+    s.update("u_1", "u", u_1)
+    s.update("a", "u", A / dt)
+    s.update("a_bar", "u", A_bar / dt)
+    s.update("g_ddot", "g", part.g_ddot(t_1, q_1, u_1, A / dt))
+    s.update_percussions("la", (1 / dt) * R)
+    s.update_percussions("la_bar", (1 / dt) * R_bar)
+    s.update_percussions("Lambda", P - P_smooth)
+    s.update_percussions("P", P)
+    return Motion(A, U, w, R, K, P, nu, P - P_smooth, u_smooth, u_1, q_1)
+
+
+def multipliers(part: PartType, s: Stage, name: str, spaces: Collection[str], *, sought: bool) -> Percussions:
+    """Multipliers in some spaces, unknown or known, and zero in the others."""
+    return Percussions(*[_field(part, s, f"{name}.{x}", x, exists=x in spaces, sought=sought) for x in SPACES])
+
+
+def initial_contacts(part: PartType, s: Stage) -> None:
+    """Which contacts are closed on velocity level, and which slip, at the start."""
+    t_0, q_0, u_0 = s.t_0, s.q_0, s.u_0
+    s.update("outside_B", "N", ca.fmax(part.g_N(t_0, q_0), part.g_N_dot(t_0, q_0, u_0)) - CLOSED)
+    gamma_F = part.gamma_F(t_0, q_0, u_0)
+    slips = [ca.repmat(ca.norm_2(gamma_F[f.first : f.first + f.size]) - CLOSED, f.size, 1) for f in part.frictions]
+    s.update("slips", "F", ca.vertcat(ca.SX(0, 1), *slips))
+
+
+def predict_position(part: PartType, s: Stage) -> None:
+    """q_0 as the start for subproblems that know q_1 only as an unknown."""
+    s.update("q_1", "q", s.q_0)
+
+
+def _field(part: PartType, s: Stage, name: str, space: str, *, exists: bool, sought: bool) -> ca.SX:
+    if not exists:
+        return ca.SX.zeros(part.n[space])
+    return s.unknown(name, space) if sought else s.known(name, space)

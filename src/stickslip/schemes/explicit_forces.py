@@ -1,0 +1,179 @@
+"""Trapezoidal rules whose contact forces are evaluated at given states, not solved for with the velocities.
+
+T. Schindler, S. Rezaei, J. Kursawe, V. Acary: Half-explicit timestepping schemes on velocity level based on
+time-discontinuous Galerkin methods (2014), sections 3 and 4: the way to `schemes.half_explicit`, with which they share
+positions, impacts and the decision between forces and impulses. Forces lambda_0 belong to the state (t_0, q_0, u_0),
+and lambda_1 to the predicted one (t_1, q_1, u_P). Both follow from the same rule for a state (t, q, u) and the velocity
+u_Y one Euler step later, in which contacts are complementary to lambda:
+
+    M(t, q) (u_Y - u) = dt (h(t, q, u) + W(t, q) lambda)                                             (54)
+    acceleration level: g_N_ddot(t, q, u, (u_Y - u)/dt) where g_N <= 0 and g_N_dot <= 0              (56, 57, 64)
+    velocity level: g_N_dot(t, q, u_Z) where g_N <= 0, friction with gamma_F(t, q, u_Z),             (102, 103)
+        M(t, q) (u_Z - u) = dt (h~ + W(t, q) lambda) with h~ = 0 or h~ = h                           (98, 99, 100)
+
+and g_ddot = 0 or g_dot = 0 likewise for bilateral constraints. Called u_P for the first state and u_Y for the second,
+these velocities give u_1 = (u_0 + u_Y)/2 for a step without impact, the trapezoidal rule (76, 109).
+
+Good for: seeing what drift is; for work, use `half-explicit`. On acceleration level bilateral constraints are met with
+order 2; a contact whose velocity gets positive, by a rounding error even, is left without force for a part of a step,
+then keeps a small velocity into the wall and sinks, with order 1 (section 3.6). On velocity level forces lag by a step,
+which is of order 1 for all constraints (section 4.6).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+
+from stickslip.engine.derive import PartType
+from stickslip.engine.program import If, StageFunction
+from stickslip.engine.stage import Stage
+from stickslip.errors import OptionError
+from stickslip.schemes.half_explicit import CARRY, SPLIT, free_velocity, impact, initial_gaps, position, record_forces
+from stickslip.schemes.scheme import Facts, Scheme
+
+State = tuple[ca.SX, ca.SX, ca.SX]
+Names = tuple[str, str]  # of the velocity that is sought, and of the one at which its iterations start
+
+
+def start(s: Stage) -> State:
+    """The state at the start of the step."""
+    return s.t_0, s.q_0, s.u_0
+
+
+def end(s: Stage) -> State:
+    """The predicted state at its end."""
+    return s.t_1, s.known("q_1", "q"), s.known("u_P", "u")
+
+
+def trapezoidal_velocity(part: PartType, s: Stage) -> None:
+    """u_1 of a step without impact (76, 109)."""
+    s.update("u_1", "u", (s.u_0 + s.known("u_Y", "u")) / 2)
+    record_forces(s, 0.5 * (s.known_percussions("P_0") + s.known_percussions("P_1")))
+
+
+@dataclass(frozen=True)
+class HalfExplicitAcceleration(Scheme):
+    """The half-explicit trapezoidal rule on acceleration level, Fig. 4; without friction.
+
+    >>> import stickslip as ss
+    >>> system = ss.benchmarks.slider_crank_minimal(friction=False)
+    >>> solution = ss.solve(system, t_end=0.01, dt=1e-4, method="half-explicit-acceleration")
+    """
+
+    name = "half-explicit-acceleration"
+    facts = Facts(
+        summary="trapezoidal rule, contact forces from accelerations; frictionless, drifts, for comparison",
+        source="Schindler, Rezaei, Kursawe, Acary 2014, section 3 and Fig. 4",
+        order=2,
+        contact_order=1,
+        unknowns={
+            "start_forces": "n_u + n_P",
+            "free_velocity": "2*n_u",
+            "impact": "n_u + n_P",
+            "end_forces": "n_u + n_P",
+        },
+        levels=("acceleration",),
+        contact_level="acceleration",
+        friction=False,
+    )
+    carry = CARRY
+    extra = SPLIT
+
+    def begin(self) -> tuple[StageFunction, ...]:
+        return (initial_gaps,)
+
+    def step(self) -> tuple[StageFunction | If, ...]:
+        smooth = (self.end_activity, self.end_forces, trapezoidal_velocity)
+        decide = If("closing", then=(free_velocity, impact), otherwise=smooth)
+        return self.start_activity, self.start_forces, position, decide
+
+    def start_activity(self, part: PartType, s: Stage) -> None:
+        """Positive for contacts that are open or opening at the start (59)."""
+        s.update("open_0", "N", ca.fmax(part.g_N(*start(s)[:2]), part.g_N_dot(*start(s))))
+
+    def start_forces(self, part: PartType, s: Stage) -> None:
+        """lambda_0 and u_P (54, 56)."""
+        self._forces(part, s, start(s), ("u_P", "u_0"), "P_0", where="open_0")
+
+    def end_activity(self, part: PartType, s: Stage) -> None:
+        """The same at the end."""
+        s.update("open_1", "N", ca.fmax(part.g_N(*end(s)[:2]), part.g_N_dot(*end(s))))
+
+    def end_forces(self, part: PartType, s: Stage) -> None:
+        """lambda_1 and u_Y (57)."""
+        self._forces(part, s, end(s), ("u_Y", "u_P"), "P_1", where="open_1")
+
+    def _forces(self, part: PartType, s: Stage, state: State, names: Names, P_name: str, where: str) -> None:
+        t, q, u = state
+        u_Y, P = s.unknown(names[0], "u", guess=names[1]), s.percussions(P_name, cold=True)
+        a, dt = (u_Y - u) / s.dt, s.dt
+        s.equation(part.M(t, q) @ (u_Y - u) - dt * part.h(t, q, u) - part.W(t, q) @ P, for_=u_Y)  # (54)
+        s.zero(dt * part.g_ddot(t, q, u, a), by=P.g)  # times dt: all rows of a stage are velocities
+        s.zero(dt * part.gamma_dot(t, q, u, a), by=P.gamma)
+        s.normal(dt * part.g_N_ddot(t, q, u, a), P.N, by=P.N, where=where)  # (64)
+        s.zero(P.F, by=P.F)  # has no rows: no friction
+
+
+@dataclass(frozen=True)
+class ExplicitVelocity(Scheme):
+    """The explicit trapezoidal rule on velocity level, Fig. 7.
+
+    h_tilde: the force under which velocities are projected (100); "zero": option 2, as in Fig. 8; "h": option 1.
+
+    >>> import stickslip as ss
+    >>> system = ss.benchmarks.slider_crank_minimal()
+    >>> solution = ss.solve(system, t_end=0.01, dt=1e-4, method="explicit-velocity", h_tilde="h")
+    """
+
+    h_tilde: str = "zero"
+
+    name = "explicit-velocity"
+    facts = Facts(
+        summary="trapezoidal rule, contact forces that project the last velocities; drifts, for comparison",
+        source="Schindler, Rezaei, Kursawe, Acary 2014, section 4 and Fig. 7",
+        order=1,
+        unknowns={
+            "start_forces": "2*n_u + n_P",
+            "free_velocity": "2*n_u",
+            "impact": "n_u + n_P",
+            "end_forces": "2*n_u + n_P",
+        },
+        levels=(),
+        contact_level="no",
+    )
+    carry = CARRY
+    extra = SPLIT
+
+    def __post_init__(self) -> None:
+        if self.h_tilde not in ("zero", "h"):
+            raise OptionError(f'h_tilde = {self.h_tilde!r} of explicit-velocity is neither "zero" nor "h"')
+
+    def begin(self) -> tuple[StageFunction, ...]:
+        return (initial_gaps,)
+
+    def step(self) -> tuple[StageFunction | If, ...]:
+        smooth = (self.end_forces, trapezoidal_velocity)
+        return self.start_forces, position, If("closing", then=(free_velocity, impact), otherwise=smooth)
+
+    def start_forces(self, part: PartType, s: Stage) -> None:
+        """lambda_0 and u_P (54, 90, 92)."""
+        self._forces(part, s, start(s), ("u_P", "u_0"), "P_0", where="gap_0")
+
+    def end_forces(self, part: PartType, s: Stage) -> None:
+        """lambda_1 and u_Y (91, 93)."""
+        self._forces(part, s, end(s), ("u_Y", "u_P"), "P_1", where="gap_1")
+
+    def _forces(self, part: PartType, s: Stage, state: State, names: Names, P_name: str, where: str) -> None:
+        (t, q, u), dt = state, s.dt
+        u_Y, P = s.unknown(names[0], "u", guess=names[1]), s.percussions(P_name, cold=True)
+        s.equation(part.M(t, q) @ (u_Y - u) - dt * part.h(t, q, u) - part.W(t, q) @ P, for_=u_Y)  # (54)
+        u_Z = u_Y
+        if self.h_tilde == "zero":
+            u_Z = s.unknown("u_Z", "u", guess=names[1])
+            s.equation(part.M(t, q) @ (u_Z - u) - part.W(t, q) @ P, for_=u_Z)
+        s.zero(part.g_dot(t, q, u_Z), by=P.g)
+        s.zero(part.gamma(t, q, u_Z), by=P.gamma)
+        s.normal(part.g_N_dot(t, q, u_Z), P.N, by=P.N, where=where)  # (98, 102)
+        s.friction(part.gamma_F(t, q, u_Z), P.F, radius=part.radius(t, q, P.N, dt), by=P.F)  # (99, 103)

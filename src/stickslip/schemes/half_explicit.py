@@ -1,0 +1,181 @@
+"""Half-explicit time-stepping schemes on velocity level.
+
+T. Schindler, S. Rezaei, J. Kursawe, V. Acary: Half-explicit timestepping schemes on velocity level based on
+time-discontinuous Galerkin methods (2014), section 5. Numbers at the lines are its equations. The trapezoidal rule
+carries the non-impulsive forces lambda; an impact is a jump at the end of the step, with the impulse Lambda:
+
+    M_0 (u_P - u_0) = dt (h_0 + W_0 lambda_0)                                                        (54)
+        g_dot(t_1, q_E, u_P) = 0, and contacts likewise, with q_E = q_0 + dt qdot_0                  (115, 116)
+    q_1 = q_0 + dt/2 (qdot(t_0, q_0, u_0) + qdot(t_1, q_1, u_P))                                     (51)
+    no contact closes in this step:
+        M_1 (u_1 - (u_0 + u_P)/2) = dt/2 (h(t_1, q_1, u_P) + W_1 lambda_1)                           (109)
+            g_dot(t_1, q_1, u_1) = 0, and contacts with g_N(t_1, q_1) <= 0 likewise                  (117, 118)
+        P = dt (lambda_0 + lambda_1)/2
+    a contact closes, g_N(t_0, q_0) > 0 and g_N(t_1, q_1) <= 0: all constraints act by impulses,
+        u_F = u_0 + dt/2 (M_0^-1 h_0 + M_1^-1 h(t_1, q_1, u_P))                                      (77)
+        M_1 (u_1 - u_F) = W_1 Lambda,  g_dot(t_1, q_1, u_1) = 0,  impact laws between u_F and u_1    (78, 110, 114)
+        P = Lambda
+
+All unknowns of a stage are percussions and velocities (dt lambda in place of lambda), so that one tolerance serves all.
+Percussions start from zero in every step, as in (72): dependent contacts get those of minimum norm.
+
+Good for: cheap explicit forces, order 2 as long as no contact closes, forces and impulses told apart. Constraints and
+contacts live on velocity level, so positions drift with order 2; forces are explicit, so stiff ones bound dt.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+
+from stickslip.engine.derive import PartType, Percussions
+from stickslip.engine.program import If, StageFunction
+from stickslip.engine.stage import SPACES, Stage
+from stickslip.errors import OptionError
+from stickslip.schemes.scheme import Facts, Scheme
+
+CARRY = {"q_0": "q_1", "u_0": "u_1", "gap_0": "gap_1"}
+SPLIT = {f"{force}_{x}": x for force in ("lambda", "Lambda") for x in SPACES} | {"impulsive": "one"}
+
+
+# -- stages that all schemes of this family share ----------------------------------------------------------------------
+
+
+def initial_gaps(part: PartType, s: Stage) -> None:
+    """Gaps at the start; later ones are carried from step to step."""
+    s.update("gap_0", "N", part.g_N(s.t_0, s.q_0))
+
+
+def position(part: PartType, s: Stage) -> None:
+    """q_1 by the trapezoidal rule (51), its gaps, and which contacts close."""
+    t_0, t_1, dt, q_0, u_0, u_P = s.t_0, s.t_1, s.dt, s.q_0, s.u_0, s.known("u_P", "u")
+    q_1 = s.position("q_1", lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u_0) + part.qdot(t_1, q_1, u_P)))
+    gap_1 = part.g_N(t_1, q_1)
+    s.update("gap_1", "N", gap_1)
+    s.update("closing", "N", (s.known("gap_0", "N") > 0) * (gap_1 <= 0))
+
+
+def free_velocity(part: PartType, s: Stage) -> None:
+    """Velocity u_F before the impact, without any constraint force (77)."""
+    t_0, t_1, dt, q_0, q_1, u_0, u_P = s.t_0, s.t_1, s.dt, s.q_0, s.known("q_1", "q"), s.u_0, s.known("u_P", "u")
+    u_E, u_F = s.unknown("u_E", "u", guess="u_0"), s.unknown("u_F", "u", guess="u_0")
+    s.equation(part.M(t_0, q_0) @ (u_E - u_0) - dt * part.h(t_0, q_0, u_0), for_=u_E)
+    s.equation(part.M(t_1, q_1) @ (u_F - (u_0 + u_E) / 2) - dt / 2 * part.h(t_1, q_1, u_P), for_=u_F)
+
+
+def impact(part: PartType, s: Stage) -> None:
+    """The jump at the end of an impulsive step (78, 110, 114)."""
+    t_1, q_1, u_F = s.t_1, s.known("q_1", "q"), s.known("u_F", "u")
+    u_1 = s.unknown("u_1", "u", guess="u_F")
+    Lambda = s.percussions("Lambda", cold=True)
+    before, after = (t_1, q_1, u_F), (t_1, q_1, u_1)
+    s.equation(part.M(t_1, q_1) @ (u_1 - u_F) - part.W(t_1, q_1) @ Lambda, for_=u_1)  # (114)
+    s.zero(part.g_dot(*after), by=Lambda.g)
+    s.zero(part.gamma(*after), by=Lambda.gamma)
+    s.normal(part.xi_N(after, before), Lambda.N, by=Lambda.N, where="gap_1")  # (78)
+    s.friction(part.xi_F(after, before), Lambda.F, radius=part.radius(t_1, q_1, Lambda.N, s.dt), by=Lambda.F)  # (110)
+    _record(s, 0.0 * Lambda, Lambda, impulsive=1)
+
+
+def record_forces(s: Stage, P: Percussions) -> None:
+    """The results of a step without impact: all percussions are those of forces."""
+    _record(s, P, 0.0 * P, impulsive=0)
+
+
+def _record(s: Stage, P: Percussions, Lambda: Percussions, impulsive: int) -> None:
+    """Keep mean forces lambda of the step and impulses Lambda apart, and P = dt lambda + Lambda."""
+    s.update_percussions("P", P + Lambda)
+    for x in SPACES:
+        s.update(f"lambda_{x}", x, getattr(P, x) / s.dt)
+        s.update(f"Lambda_{x}", x, getattr(Lambda, x))
+    s.update("impulsive", "one", ca.SX(impulsive))
+
+
+def foresight(part: PartType, s: Stage) -> None:
+    """Gaps at q_E (120), and which contacts would close there."""
+    gap_E = part.g_N(s.t_1, euler(part, s))
+    s.update("gap_E", "N", gap_E)
+    s.update("closing_E", "N", (s.known("gap_0", "N") > 0) * (gap_E <= 0))
+
+
+def euler(part: PartType, s: Stage) -> ca.SX:
+    """q_E, the position that the velocity of the start leads to (120)."""
+    return s.q_0 + s.dt * part.qdot(s.t_0, s.q_0, s.u_0)
+
+
+def predict(part: PartType, s: Stage, where: str) -> None:
+    """u_P and lambda_0: an Euler step that ends with a velocity that the constraints at q_E allow (54, 115, 116)."""
+    t_0, t_1, dt, q_0, u_0 = s.t_0, s.t_1, s.dt, s.q_0, s.u_0
+    q_E = euler(part, s)
+    u_P = s.unknown("u_P", "u", guess="u_0")
+    P = s.percussions("P_0", cold=True)  # dt lambda_0
+    s.equation(part.M(t_0, q_0) @ (u_P - u_0) - dt * part.h(t_0, q_0, u_0) - part.W(t_0, q_0) @ P, for_=u_P)  # (54)
+    s.zero(part.g_dot(t_1, q_E, u_P), by=P.g)
+    s.zero(part.gamma(t_1, q_E, u_P), by=P.gamma)
+    s.normal(part.g_N_dot(t_1, q_E, u_P), P.N, by=P.N, where=where)  # (115)
+    s.friction(part.gamma_F(t_1, q_E, u_P), P.F, radius=part.radius(t_0, q_0, P.N, dt), by=P.F)  # (116)
+
+
+def output(part: PartType, s: Stage) -> None:
+    """u_1 and lambda_1 of a step without impact (109, 117, 118)."""
+    t_1, dt, q_1, u_P = s.t_1, s.dt, s.known("q_1", "q"), s.known("u_P", "u")
+    u_M = (s.u_0 + u_P) / 2
+    u_1 = s.unknown("u_1", "u", guess="u_P")
+    P = s.percussions("P_1", cold=True)  # dt/2 lambda_1
+    s.equation(
+        part.M(t_1, q_1) @ (u_1 - u_M) - dt / 2 * part.h(t_1, q_1, u_P) - part.W(t_1, q_1) @ P, for_=u_1
+    )  # (109)
+    s.zero(part.g_dot(t_1, q_1, u_1), by=P.g)
+    s.zero(part.gamma(t_1, q_1, u_1), by=P.gamma)
+    s.normal(part.g_N_dot(t_1, q_1, u_1), P.N, by=P.N, where="gap_1")  # (117)
+    s.friction(part.gamma_F(t_1, q_1, u_1), P.F, radius=part.radius(t_1, q_1, P.N, dt / 2), by=P.F)  # (118)
+    record_forces(s, 0.5 * s.known_percussions("P_0") + P)
+
+
+# -- the schemes -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class HalfExplicit(Scheme):
+    """The half-explicit scheme on velocity level, Fig. 9: trapezoidal rule for forces, jumps for impacts.
+
+    variant: which position decides whether a contact closes in a step; "galerkin": q_1 (51), as in Fig. 9; "brasey":
+    also q_E, as in section 5.2 (120). Without a closing contact the two are the same scheme.
+
+    >>> import stickslip as ss
+    >>> solution = ss.solve(ss.benchmarks.ball_in_box(), t_end=1.0, dt=5e-3, method="half-explicit")
+    >>> force, impulse = solution.extra["lambda_N"], solution.extra["Lambda_N"]
+    """
+
+    variant: str = "galerkin"
+
+    name = "half-explicit"
+    facts = Facts(
+        summary="explicit forces, constraints on velocity level; order 2 between impacts, forces and impulses apart",
+        source="Schindler, Rezaei, Kursawe, Acary 2014, section 5 and Fig. 9",
+        order=2,
+        unknowns={"prediction": "n_u + n_P", "free_velocity": "2*n_u", "impact": "n_u + n_P", "output": "n_u + n_P"},
+        levels=("velocity",),
+        contact_level="velocity",
+    )
+    carry = CARRY
+    extra = SPLIT
+
+    def __post_init__(self) -> None:
+        if self.variant not in ("galerkin", "brasey"):
+            raise OptionError(f'variant = {self.variant!r} of half-explicit is neither "galerkin" nor "brasey"')
+
+    def begin(self) -> tuple[StageFunction, ...]:
+        return (initial_gaps,)
+
+    def step(self) -> tuple[StageFunction | If, ...]:
+        impulsive = (free_velocity, impact)
+        decide = If("closing", then=impulsive, otherwise=(output,))
+        if self.variant == "galerkin":
+            return self.prediction, position, decide
+        return foresight, self.prediction, position, If("closing_E", then=impulsive, otherwise=(decide,))
+
+    def prediction(self, part: PartType, s: Stage) -> None:
+        """u_P and lambda_0, of contacts that are closed at the start."""
+        predict(part, s, where="gap_0")

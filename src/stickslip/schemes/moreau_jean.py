@@ -1,0 +1,69 @@
+"""The classic explicit Moreau-Jean scheme.
+
+T. Schindler, S. Rezaei, J. Kursawe, V. Acary: Half-explicit timestepping schemes on velocity level based on
+time-discontinuous Galerkin methods (2014), section 2.3. Forces are those of the start of the step, percussions act at
+its end.
+
+    q_1 = q_0 + dt u_0                                                                               (43)
+    u_1 = u_0 + dt M_0^-1 h(t_0, q_0, u_0) + M_1^-1 W_1 P                                            (44)
+        g_dot(t_1, q_1, u_1) = 0,  gamma(t_1, q_1, u_1) = 0
+        xi_N = g_N_dot(t_1, q_1, u_1) + e_N g_N_dot(t_0, q_0, u_0) in N_R-(-P_N)                     (45)
+            where g_N(t_0, q_0) + dt/2 g_N_dot(t_0, q_0, u_0) <= 0, else P_N = 0                     (47)
+        xi_F = gamma_F(t_1, q_1, u_1) + e_F gamma_F(t_0, q_0, u_0) in N_C(-P_F)                      (46)
+
+For qdot = B u + beta the drift of q is taken by the trapezoidal rule, as in Moreau's scheme.
+
+Good for: the baseline that every paper compares with, and one cheap linear system a step. Explicit Euler in free
+motion: undamped oscillations gain energy, by a factor of 1 + (omega dt)^2/2 in amplitude a step. Order 1; positions
+drift.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stickslip.engine.derive import PartType
+from stickslip.engine.program import StageFunction
+from stickslip.engine.stage import Stage
+from stickslip.schemes.moreau import velocity_laws
+from stickslip.schemes.scheme import Facts, Scheme
+
+
+@dataclass(frozen=True)
+class MoreauJean(Scheme):
+    """Classic explicit Moreau-Jean scheme: explicit Euler with impacts at the end of the step.
+
+    >>> import stickslip as ss
+    >>> solution = ss.solve(ss.benchmarks.bouncing_ball(), t_end=0.1, dt=1e-2, method="moreau-jean")
+    """
+
+    name = "moreau-jean"
+    facts = Facts(
+        summary="explicit Euler with impacts, the baseline of the papers; order 1",
+        source="Schindler, Rezaei, Kursawe, Acary 2014, (43) to (47)",
+        order=1,
+        unknowns={"free_stage": "n_u", "impact_stage": "n_u + n_P"},
+        levels=("velocity",),
+        contact_level="velocity",
+    )
+
+    def step(self) -> tuple[StageFunction, ...]:
+        return self.free_stage, self.impact_stage
+
+    def free_stage(self, part: PartType, s: Stage) -> None:
+        """q_1, the velocity u_free without percussions, and the gaps that decide about contact."""
+        t_0, t_1, dt, q_0, u_0 = s.t_0, s.t_1, s.dt, s.q_0, s.u_0
+        u_free = s.unknown("u_free", "u", guess="u_0")
+        s.position(
+            "q_1", lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u_0) + part.qdot(t_1, q_1, u_0))
+        )  # (43)
+        s.equation(part.M(t_0, q_0) @ (u_free - u_0) - dt * part.h(t_0, q_0, u_0), for_=u_free)  # (44)
+        s.update("gap", "N", part.g_N(t_0, q_0) + dt / 2 * part.g_N_dot(t_0, q_0, u_0))  # (47)
+
+    def impact_stage(self, part: PartType, s: Stage) -> None:
+        """u_1 and P at the end of the step."""
+        t_1, q_1, u_free = s.t_1, s.known("q_1", "q"), s.known("u_free", "u")
+        u_1 = s.unknown("u_1", "u", guess="u_free")
+        P = s.percussions("P")
+        s.equation(part.M(t_1, q_1) @ (u_1 - u_free) - part.W(t_1, q_1) @ P, for_=u_1)  # (44)
+        velocity_laws(part, s, P, before=(s.t_0, s.q_0, s.u_0), after=(t_1, q_1, u_1))  # (45, 46)

@@ -1,0 +1,49 @@
+"""Every example in the documentation runs: doctests of all modules, Python blocks of all pages."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import stickslip
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+MODULES = [m.name for m in pkgutil.walk_packages(stickslip.__path__, "stickslip.") if not m.name.endswith("__main__")]
+
+
+@pytest.mark.parametrize("name", ["stickslip", *MODULES])
+def test_examples_of_docstrings(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_examples_of_pages(page, tmp_path, monkeypatch):
+    """The blocks of a page run one after another, in one namespace and in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    namespace: dict = {}
+    for block in blocks:
+        exec(compile(block, str(page), "exec"), namespace)  # our own pages
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_of_pages_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_everything_public_has_a_docstring():
+    undocumented = [name for name in stickslip.__all__ if not getattr(stickslip, name).__doc__]
+    assert undocumented == ["__version__"] or not undocumented or undocumented == []
+
+
+def test_every_method_has_a_page():
+    for name in stickslip.METHODS:
+        assert (ROOT / "docs" / "schemes" / f"{name}.md").exists(), f"docs/schemes/{name}.md is missing"

@@ -1,0 +1,275 @@
+"""Errors are part of the interface: each names the thing, the numbers and the remedy."""
+
+import os
+import signal
+import threading
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import stickslip as ss
+
+
+def particle(**contact):
+    s = ss.System("particle")
+    (x, y), (u, v) = s.coordinates("x y", initial=[0, 1], velocity=[0, 0])
+    s.kinetic_energy((u**2 + v**2) / 2)
+    s.potential_energy(9.81 * y)
+    if contact:
+        s.contact(gap=y, slip=u, **contact)
+    return s, (x, y), (u, v)
+
+
+def solve(s, **options):
+    return ss.solve(s, **{"t_end": 0.1, "dt": 1e-2, **options})
+
+
+# -- options -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dt", [0.0, -1e-3, np.nan, np.inf])
+def test_step_must_be_positive(dt):
+    with pytest.raises(ss.OptionError, match=r"dt = .* must be a finite number > 0"):
+        solve(particle()[0], dt=dt)
+
+
+@pytest.mark.parametrize("tol", [0.0, -1.0, np.nan])
+def test_tolerance_must_be_positive(tol):
+    with pytest.raises(ss.OptionError, match=r"tol = .* must be a finite number > 0"):
+        solve(particle()[0], tol=tol)
+
+
+def test_end_before_start():
+    with pytest.raises(ss.OptionError, match=r"t_end = -1.* not before the start t = 0"):
+        solve(particle()[0], t_end=-1.0)
+    with pytest.raises(ss.OptionError, match=r"t_end = 1.* not before the start t = 2"):
+        solve(particle()[0], t_end=1.0, t_start=2.0)
+    with pytest.raises(ss.OptionError, match="t_end = nan"):
+        solve(particle()[0], t_end=np.nan)
+
+
+def test_unknown_method_and_option():
+    with pytest.raises(ss.OptionError, match="unknown method 'ratle'; did you mean 'rattle'"):
+        solve(particle()[0], method="ratle")
+    with pytest.raises(ss.OptionError, match="unknown option of method 'rattle' 'stages'"):
+        solve(particle()[0], method="rattle", stages=3)
+    with pytest.raises(ss.OptionError, match="neither a name nor a scheme"):
+        solve(particle()[0], method=3)
+
+
+def test_unknown_parameter():
+    with pytest.raises(ss.ModelError, match="unknown parameter 'mue'; did you mean 'mu'"):
+        solve(ss.benchmarks.slider_crank(), parameters={"mue": 0.1})
+    with pytest.raises(ss.ModelError, match="parameter 'mu' = nan is not finite"):
+        solve(ss.benchmarks.slider_crank(), parameters={"mu": np.nan})
+
+
+def test_state_of_wrong_shape():
+    with pytest.raises(ss.OptionError, match=r"q0 has shape \(3,\), expected \(2,\)"):
+        solve(particle()[0], q0=[1, 2, 3])
+
+
+def test_unknown_case():
+    with pytest.raises(ss.OptionError, match="case = 7 of rotating_bouncing_ball does not exist; there are 1, 2 and 3"):
+        ss.benchmarks.rotating_bouncing_ball(case=7)
+    with pytest.raises(ss.OptionError, match="case = 0 of point_mass_on_slope"):
+        ss.benchmarks.point_mass_on_slope(case=0)
+
+
+# -- models --------------------------------------------------------------------------------------------------------------
+
+
+def test_mass_matrix_must_be_positive_definite():
+    s = ss.System("massless")
+    _, u = s.coordinates("x y", initial=[0, 0], velocity=[0, 0])
+    s.kinetic_energy(u[0] ** 2)
+    with pytest.raises(
+        ss.ModelError, match="massless: the mass matrix is not positive definite .* eigenvalue 0 .* 'y_dot'"
+    ):
+        solve(s)
+    with pytest.raises(ss.ModelError, match="not positive definite"):
+        solve(ss.benchmarks.bouncing_ball(), parameters={"m": -1.0})
+
+
+def test_mass_matrix_must_be_symmetric_and_fit():
+    s = ss.System("odd")
+    s.coordinates("x y", initial=[0, 0], velocity=[0, 0])
+    with pytest.raises(ss.ModelError, match=r"mass matrix has shape \(3, 3\), but 2 velocities need \(2, 2\)"):
+        s.mass_matrix(np.eye(3))
+    s.mass_matrix([[1.0, 0.5], [0.0, 1.0]])
+    with pytest.raises(ss.ModelError, match="not symmetric"):
+        solve(s)
+
+
+def test_wrong_shapes_are_named():
+    s = ss.System("shapes")
+    with pytest.raises(ss.ModelError, match=r"initial= of coordinates 'x y' has shape \(1,\), expected \(2,\)"):
+        s.coordinates("x y", initial=[0], velocity=[0, 0])
+    with pytest.raises(ss.ModelError, match=r"velocity= of coordinates 'x y' has shape \(3,\), expected \(2,\)"):
+        s.coordinates("x y", initial=[0, 0], velocity=[0, 0, 0])
+    q, u = s.coordinates("x y", initial=[0, 1], velocity=[0, 0])
+    with pytest.raises(ss.ModelError, match=r"kinetic energy must be a scalar expression, got shape \(2, 1\)"):
+        s.kinetic_energy(u)
+    with pytest.raises(ss.ModelError, match="the force has 3 components, but acts on 2 velocities"):
+        s.force([1, 2, 3])
+    with pytest.raises(ss.ModelError, match=r"gap must be a scalar expression, got shape \(2, 1\)"):
+        s.contact(gap=q)
+    with pytest.raises(ss.ModelError, match="slip has 4 components"):
+        s.contact(gap=q[1], slip=[u[0]] * 4)
+    with pytest.raises(ss.ModelError, match="coordinate 'x' is declared twice"):
+        s.coordinates("x", initial=[0], velocity=[0])
+    with pytest.raises(ss.ModelError, match="2 coordinates but 1 velocities; give kinematics"):
+        s.coordinates("a b", velocities="w", initial=[0, 0], velocity=[0])
+    with pytest.raises(ss.ModelError, match="is not finite"):
+        s.coordinates("c", initial=[np.nan], velocity=[0])
+
+
+def test_undeclared_symbol_is_named():
+    s, _, _ = particle()
+    s.potential_energy(ca.SX.sym("stiffness") ** 2)
+    with pytest.raises(ss.ModelError, match="'particle' depends on 'stiffness', which this system does not declare"):
+        solve(s)
+    other = ss.System("other").coordinates("z", initial=[0], velocity=[0])[0][0]
+    s, _, _ = particle()
+    s.constraint(other, name="stray")
+    with pytest.raises(ss.ModelError, match="depends on 'z'"):
+        solve(s)
+
+
+@pytest.mark.parametrize(
+    "law, message",
+    [
+        ({"friction": -0.1}, "friction = -0.1 is out of range; it must be a finite number >= 0"),
+        ({"friction": np.inf}, "friction = inf is out of range"),
+        ({"restitution": 1.5}, "restitution = 1.5 is out of range; it must lie between 0 and 1"),
+        ({"restitution": -0.5}, "restitution = -0.5 is out of range"),
+        ({"tangential_restitution": 2.0}, "tangential_restitution = 2 is out of range"),
+    ],
+)
+def test_law_out_of_range(law, message):
+    with pytest.raises(ss.ModelError, match=message):
+        particle(**law)
+
+
+def test_law_out_of_range_by_parameter():
+    with pytest.raises(ss.ModelError, match="friction = -1 is out of range"):
+        solve(ss.benchmarks.slider_crank(), parameters={"mu": -1.0})
+    with pytest.raises(ss.ModelError, match="restitution = 1.2 is out of range"):
+        solve(ss.benchmarks.bouncing_ball(), parameters={"e": 1.2})
+
+
+def test_what_does_not_belong_where_it_is():
+    s, (x, y), (u, v) = particle()
+    s.constraint(u, name="wrong level")
+    with pytest.raises(ss.ModelError, match=r"use velocity_constraint\(\)"):
+        solve(s)
+    s, (x, y), (u, v) = particle()
+    s.potential_energy(u)
+    with pytest.raises(ss.ModelError, match="potential energy depends on velocities"):
+        solve(s)
+    s, (x, y), (u, v) = particle()
+    s.velocity_constraint(u**2, name="curved")
+    with pytest.raises(ss.ModelError, match="must be affine in the velocities"):
+        solve(s)
+    s, (x, y), (u, v) = particle()
+    s.kinetic_energy(u**4)
+    with pytest.raises(ss.ModelError, match="quadratic in the velocities"):
+        solve(s)
+    with pytest.raises(ss.ModelError, match="friction needs a slip velocity"):
+        s.contact(gap=y, friction=0.2)
+    s = ss.System("bent")
+    _, w = s.coordinates("q", velocities="w", initial=[0], velocity=[0], kinematics=lambda t, q, u: [2 * u[0]])
+    s.kinetic_energy(w[0] ** 2)
+    with pytest.raises(ss.ModelError, match=r"kinetic_energy\(\) needs qdot = u"):
+        solve(s)
+
+
+def test_initial_state_that_violates_a_constraint():
+    s, (x, y), (u, v) = particle()
+    s.constraint(y - 0.5, name="rail")
+    with pytest.raises(ss.InitialStateError, match="violates constraint 'rail' on position level by 0.5"):
+        solve(s)
+    with pytest.raises(ss.InitialStateError, match="violates constraint 'rail' on velocity level by 0.25"):
+        solve(s, q0=[0, 0.5], u0=[0, 0.25])
+    assert solve(s, q0=[0, 0.5]).complete
+
+
+def test_initial_state_inside_an_obstacle():
+    s, _, _ = particle(friction=0.1, name="floor")
+    with pytest.raises(ss.InitialStateError, match="inside an obstacle: gap 'floor' is -0.2 < 0"):
+        solve(s, q0=[0, -0.2])
+
+
+def test_parts_are_checked():
+    with pytest.raises(ss.ModelError, match="point mass 'p': mass = -1 must be a finite number > 0"):
+        ss.PointMass("p", mass=-1, position=[0])
+    with pytest.raises(ss.ModelError, match="planar body 'b': inertia = 0"):
+        ss.PlanarBody("b", mass=1, inertia=0)
+    with pytest.raises(ss.ModelError, match="normal .* has length zero"):
+        ss.Line([0, 0], [0, 0])
+    with pytest.raises(ss.ModelError, match="axis .* has length zero"):
+        ss.Prismatic("p", ss.ground.point(0, 0), ss.ground.point(0, 0), axis=[0, 0])
+    s, other = ss.System("one"), ss.System("two")
+    ball = s.add(ss.PointMass("ball", mass=1, position=[0, 0]))
+    with pytest.raises(ss.ModelError, match="part 'ball' was added twice"):
+        s.add(ball)
+    with pytest.raises(ss.ModelError, match="belongs to system 'one' already"):
+        other.add(ball)
+    with pytest.raises(ss.ModelError, match="another part named 'ball'"):
+        s.add(ss.PointMass("ball", mass=1, position=[0, 0]))
+    with pytest.raises(ss.ModelError, match="needs 2 coordinates, got 3"):
+        ball.point(1, 2, 3)
+    with pytest.raises(ss.ModelError, match="is no part"):
+        s.add("ball")
+    with pytest.raises(ss.ModelError, match="belongs to no system yet"):
+        ss.PointMass("new", mass=1, position=[0, 0]).q  # noqa: B018
+
+
+# -- runs ----------------------------------------------------------------------------------------------------------------
+
+
+def test_step_that_cannot_be_solved():
+    """A tolerance below rounding errors, one iteration: the error has everything, and the steps before are kept."""
+    with pytest.raises(
+        ss.ConvergenceError, match=r"step \d+, from t = .* did not converge. Residual .*tolerance 1e-30"
+    ) as caught:
+        ss.solve(ss.benchmarks.slider_crank(), t_end=0.1, dt=1e-4, tol=1e-30, max_iterations=2)
+    error = caught.value
+    assert error.stage in ("position_stage", "velocity_stage")
+    assert error.residual > 1e-30
+    assert len(error.solution) == error.step + 1
+    assert error.solution.t[-1] == error.time
+    assert not error.solution.complete
+    assert "could not be solved" in error.solution.provenance["interrupted"]
+
+
+def test_explosion_is_an_error_not_a_result():
+    """Explicit in its forces, Moreau's scheme explodes for a stiff spring: overflow must not be returned as a trajectory."""
+    s = ss.System("stiff")
+    (x,), (v,) = s.coordinates("x", initial=[1.0], velocity=[0])
+    s.kinetic_energy(v**2 / 2)
+    s.potential_energy(1e8 * x**4)
+    with pytest.raises(ss.ConvergenceError, match="not finite|Residual"):
+        ss.solve(s, t_end=1.0, dt=1e-2, method="moreau")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends SIGINT to itself")
+def test_interrupt_returns_what_is_done():
+    timer = threading.Timer(0.7, lambda: os.kill(os.getpid(), signal.SIGINT))
+    ss.solve(ss.benchmarks.bouncing_ball(), t_end=0.1, dt=1e-3)  # compiled before the clock runs
+    before = signal.getsignal(signal.SIGINT)
+    timer.start()
+    s = ss.solve(ss.benchmarks.bouncing_ball(), t_end=3000.0, dt=1e-3)
+    timer.cancel()
+    assert not s.complete
+    assert "Ctrl-C after" in s.provenance["interrupted"]
+    assert 1 < len(s) < 3_000_001
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_end_time_is_reached():
+    """The number of steps is rounded up, but 0.3/0.1 is 3 and not 4."""
+    assert solve(particle()[0], t_end=0.3, dt=0.1).t == pytest.approx([0, 0.1, 0.2, 0.3])
+    assert solve(particle()[0], t_end=0.25, dt=0.1).t[-1] == pytest.approx(0.3)
+    assert len(solve(particle()[0], t_end=0.0)) == 1
