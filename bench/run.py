@@ -69,6 +69,28 @@ def main() -> None:
     print(f"{'one step of':34} {'microseconds':>12}   ratio to {against}")
     for name, seconds in times.items():
         print(f"{name:34} {1e6 * seconds:12.2f}   {seconds / reference:.2f}")
+    print()
+    schemes()
+
+
+def schemes() -> None:
+    """Cost of a step of every scheme, relative to Moreau's on the same mechanism."""
+    rough = ss.benchmarks.slider_crank()
+    smooth = ss.benchmarks.slider_crank_minimal(friction=False)  # for schemes without friction
+    dt, steps = 1e-4, 2000
+    runs, partner = {}, {}
+    for name, scheme in ss.METHODS.items():
+        if scheme.compile is not ss.Scheme.compile:
+            continue  # no program of stages: event-driven, which has no steps
+        system = rough if scheme.facts.friction else smooth
+        runs[name] = lambda system=system, name=name: ss.solve(system, dt * steps, dt, method=name).stats.time_per_step
+        partner[name] = "moreau" if scheme.facts.friction else "moreau, frictionless"
+    runs["moreau, frictionless"] = lambda: ss.solve(smooth, dt * steps, dt, method="moreau").stats.time_per_step
+    partner["moreau, frictionless"] = "moreau, frictionless"
+    times = best(runs)
+    print(f"{'one step of the slider-crank by':34} {'microseconds':>12}   ratio to moreau")
+    for name, seconds in sorted(times.items(), key=lambda item: item[1]):
+        print(f"{name:34} {1e6 * seconds:12.2f}   {seconds / times[partner[name]]:.2f}")
 
 
 if __name__ == "__main__":

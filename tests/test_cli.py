@@ -57,7 +57,9 @@ def fake(monkeypatch):
             raise result.outcome
         return result.outcome
 
-    benchmark = SimpleNamespace(name="ball", build=build, summary="a ball", source="a book", dt=1e-3, t_end=0.05)
+    benchmark = SimpleNamespace(
+        name="ball", build=build, summary="a ball", source="a book", dt=1e-3, t_end=0.05, method="rattle"
+    )
     monkeypatch.setitem(sys.modules, "stickslip.benchmarks", SimpleNamespace(REGISTRY={"ball": benchmark}))
     monkeypatch.setitem(sys.modules, "stickslip.solve", SimpleNamespace(solve=solve))
     return result
@@ -283,3 +285,53 @@ def test_plot_refuses_what_is_no_result(stick, tmp_path):
     result = stick("plot", "notes.h5")
     assert result.code == 1
     assert "error: notes.h5 is not an HDF5 file" in result.err
+
+
+# --- compare and converge -----------------------------------------------------------------------------------------
+
+
+def test_compare_shows_methods_side_by_side(stick, monkeypatch, tmp_path):
+    monkeypatch.setenv("COLUMNS", "200")
+    methods = "rattle,theta:theta=1,schatzman-paoli"
+    result = stick("compare", "rotating_bouncing_ball", "--methods", methods, "--set", "case=2", "--out", "there")
+    assert result.code == 0, result.err
+    for text in ("rattle", "theta:theta=1.0", "µs a step", "penetration", "E remainder", "cannot treat friction"):
+        assert text in result.out
+    assert (tmp_path / "there" / "rotating_bouncing_ball_comparison.png").stat().st_size > 10_000
+
+
+def test_converge_shows_orders_and_writes_numbers(stick, monkeypatch, tmp_path):
+    monkeypatch.setenv("COLUMNS", "200")
+    steps = ["--dts", "0.04,0.02,0.01", "--t-end", "1.6"]
+    result = stick("converge", "point_mass_on_slope", "--methods", "rattle,moreau", *steps, "--reference", "rattle")
+    assert result.code == 0, result.err
+    assert "observed orders" in result.out
+    assert "reference: rattle, dt = 0.000625" in result.out
+    lines = (tmp_path / "out" / "point_mass_on_slope_convergence.csv").read_text().splitlines()
+    assert lines[0].startswith("method,dt,q,u,P_N,P_F")
+    assert len(lines) == 7
+    assert (tmp_path / "out" / "point_mass_on_slope_convergence.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["compare", "bouncing_bal", "--methods", "rattle"], "unknown benchmark 'bouncing_bal'"),
+        (["compare", "bouncing_ball", "--methods", "ratle"], "unknown method 'ratle'; did you mean 'rattle'?"),
+        (["compare", "bouncing_ball", "--methods", "theta:teta=1"], "did you mean 'theta'?"),
+        (["compare", "rotating_bouncing_ball", "--methods", "schatzman-paoli"], "none of the methods can treat"),
+        (
+            ["converge", "bouncing_ball", "--methods", "rattle", "--dts", "1e-2,small"],
+            "write numbers separated by commas",
+        ),
+        (["converge", "bouncing_ball", "--methods", "rattle", "--dts", "1e-2", "--norm", "h1"], "unknown norm 'h1'"),
+        (["converge", "bouncing_ball", "--methods", "rattle", "--dts", "0"], "dt = 0.0 must be a finite number > 0"),
+        (["run", "bouncing_ball", "--method", "theta:theta=big"], "theta must be a number"),
+    ],
+)
+def test_bad_input_of_studies_gets_one_clean_message(stick, arguments, message):
+    result = stick(*arguments)
+    assert result.code == 1
+    assert result.err.startswith("error: ")
+    assert message in result.err
+    assert "Traceback" not in result.err

@@ -15,7 +15,6 @@ from scipy.interpolate import CubicHermiteSpline
 import stickslip as ss
 from stickslip.engine.derive import derive
 from stickslip.math import cos, dot, exp, norm, vector
-from stickslip.solve import _program
 
 SCHEMES = {name: scheme() for name, scheme in ss.METHODS.items() if name != "event-driven"}
 CASES = list(SCHEMES)
@@ -102,7 +101,7 @@ def test_exactly_the_declared_levels_are_met(name):
 def test_declared_number_of_unknowns(name):
     scheme = SCHEMES[name]
     system = slope(scheme.facts.friction)
-    program = _program(derive(system), scheme)
+    program = scheme.compile(derive(system))
     n = {"n_q": 2, "n_u": 2, "n_P": 2 if scheme.facts.friction else 1, "n_g": 0, "n_N": 1}
     declared = {stage: eval(text, {}, n) for stage, text in scheme.facts.unknowns.items()}  # such as "2*n_u + n_P"
     assert program.unknowns == declared
@@ -143,18 +142,33 @@ def test_energy_does_not_rise_at_impacts(name):
     assert total[-1] == pytest.approx(total[0] * 0.75 ** (2 * impacts), rel=0.03)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_agrees_with_the_event_driven_solution(name):
-    """As dt -> 0, on the bouncing ball: errors fall with dt."""
-    if "event-driven" not in ss.METHODS:
-        pytest.skip("no event-driven scheme")
-    system = ss.benchmarks.bouncing_ball()
-    t_end = 1.0
+@pytest.mark.parametrize("name", ["rod", "friction", "frictionless"])
+def test_the_reference_agrees_with_the_event_driven_solution(name):
+    """So that the tests of order above are tests of convergence to the event-driven solution too, slope included."""
+    system, t_end, q, u = problem(name)
     exact = ss.solve(system, t_end=t_end, dt=1e-2, method="event-driven")
-    errors = []
-    for dt in (4e-3, 5e-4):
-        s = ss.solve(system, t_end=t_end, dt=dt, method=SCHEMES[name])
-        q = np.interp(exact.t, s.t, s.q[:, 0])
-        errors.append(np.abs(q - exact.q[:, 0]).mean())
-    assert errors[1] < 3e-3
-    assert errors[1] < errors[0] / 3
+    assert np.abs(q(exact.t) - exact.q).max() < 1e-8  # RATTLE with dt = 2e-5
+    assert np.abs(u(exact.t) - exact.u).max() < 1e-7
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("mechanism", ["bouncing_ball", "bouncing_pendulum"])
+def test_agrees_with_the_event_driven_solution_after_impacts(name, mechanism):
+    """Order 1 with impacts: eight times smaller steps, errors smaller by a factor of 5.5 to 8.5 on the average.
+
+    The error of one run depends on where in a step the impacts fall, by a factor of up to 60; so it is the mean over six steps.
+    """
+    system = ss.benchmarks.REGISTRY[mechanism].build()
+    exact = ss.solve(system, t_end=1.0, dt=1e-2, method="event-driven")
+    assert (exact.P_N > 0).any()
+
+    def error(dt: float) -> float:
+        s = ss.solve(system, t_end=1.0, dt=dt, method=SCHEMES[name])
+        return float(
+            np.mean([np.abs(np.interp(exact.t, s.t, s.q[:, k]) - exact.q[:, k]).mean() for k in range(s.q.shape[1])])
+        )
+
+    shares = (1, 0.93, 0.87, 0.81, 0.76, 0.71)
+    coarse, fine = (np.mean([error(dt * share) for share in shares]) for dt in (4e-3, 5e-4))
+    assert fine < 5e-3  # explicit-velocity, the least accurate, has 3.3e-3 on the pendulum
+    assert fine < coarse / 5

@@ -8,6 +8,17 @@
 
 from stickslip import benchmarks, math
 from stickslip._version import __version__
+from stickslip.analysis import (
+    NORMS,
+    Comparison,
+    Convergence,
+    EnergyLedger,
+    Events,
+    compare,
+    convergence,
+    energy_ledger,
+    events,
+)
 from stickslip.errors import (
     ConvergenceError,
     InitialStateError,
@@ -65,13 +76,16 @@ from stickslip.model import (
     ground,
     inertia,
 )
+from stickslip.model.flexible import Bar, Beam, RotorDisk, SpatialBeam, circular, rectangular
 from stickslip.schemes import (
     METHODS,
+    EventDriven,
     ExplicitVelocity,
     GeneralizedAlpha,
     HalfExplicit,
     HalfExplicitAcceleration,
     HalfExplicitAdaptive,
+    Lobatto,
     Moreau,
     MoreauJean,
     MoreauSymmetric,
@@ -86,11 +100,16 @@ from stickslip.solve import solve
 
 __all__ = [
     "METHODS",
+    "NORMS",
     "Angle",
+    "Bar",
+    "Beam",
     "Box",
     "Capsule",
+    "Comparison",
     "Contact",
     "Controller",
+    "Convergence",
     "ConvergenceError",
     "Coulomb",
     "CoulombContensou",
@@ -100,6 +119,9 @@ __all__ = [
     "Displacement",
     "Distance",
     "Ellipsoid",
+    "EnergyLedger",
+    "EventDriven",
+    "Events",
     "ExplicitVelocity",
     "Expression",
     "Fixed",
@@ -118,6 +140,7 @@ __all__ = [
     "InitialStateError",
     "Limits",
     "Line",
+    "Lobatto",
     "MethodError",
     "ModelError",
     "Moreau",
@@ -139,10 +162,12 @@ __all__ = [
     "RigidBody",
     "Rod",
     "Rolling",
+    "RotorDisk",
     "SchatzmanPaoli",
     "Scheme",
     "Screw",
     "Solution",
+    "SpatialBeam",
     "Sphere",
     "Spherical",
     "SpringDamper",
@@ -153,9 +178,15 @@ __all__ = [
     "Universal",
     "__version__",
     "benchmarks",
+    "circular",
+    "compare",
+    "convergence",
+    "energy_ledger",
+    "events",
     "ground",
     "inertia",
     "load",
     "math",
+    "rectangular",
     "solve",
 ]

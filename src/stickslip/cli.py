@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,13 +14,27 @@ from rich.table import Table
 from rich.text import Text
 
 from stickslip._version import __version__
-from stickslip.errors import ConvergenceError, OptionError, StickslipError, unknown_name
+from stickslip.errors import ConvergenceError, MethodError, OptionError, StickslipError, unknown_name
 
 if TYPE_CHECKING:
+    from stickslip.benchmarks.registry import Benchmark
+    from stickslip.model.system import System
     from stickslip.schemes import Facts
     from stickslip.solution import Solution
 
 INTERRUPTED = 130  # the exit code that shells use for Ctrl-C
+
+# Options that several commands share.
+Name = Annotated[str, typer.Argument(help="A benchmark; `stickslip list` shows all.")]
+Methods = Annotated[
+    str, typer.Option(help="Methods separated by commas, options behind colons: rattle,theta:theta=1,moreau.")
+]
+Step = Annotated[float | None, typer.Option(help="Step size; the benchmark's own if not given.")]
+EndTime = Annotated[float | None, typer.Option(help="End time; the benchmark's own if not given.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a parameter; may be repeated.")
+]
+Out = Annotated[Path, typer.Option(metavar="DIR", help="Where the results go.")]
 
 app = typer.Typer(
     name="stickslip",
@@ -80,28 +94,25 @@ def list_() -> None:
 
 @app.command()
 def run(
-    name: Annotated[str, typer.Argument(help="A benchmark; `stickslip list` shows all.")],
-    method: Annotated[str, typer.Option(help="A method; `stickslip list` shows all.")] = "rattle",
-    dt: Annotated[float | None, typer.Option(help="Step size; the benchmark's own if not given.")] = None,
-    t_end: Annotated[float | None, typer.Option(help="End time; the benchmark's own if not given.")] = None,
-    tol: Annotated[float, typer.Option(help="Residual tolerance of a step.")] = 1e-8,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a parameter; may be repeated.")
+    name: Name,
+    method: Annotated[
+        str | None,
+        typer.Option(help="A method, with options as in theta:theta=1; the benchmark's own if not given."),
     ] = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the results go.")] = Path("out"),
+    dt: Step = None,
+    t_end: EndTime = None,
+    tol: Annotated[float, typer.Option(help="Residual tolerance of a step.")] = 1e-8,
+    set_: Settings = None,
+    out: Out = Path("out"),
 ) -> None:
     """Simulate a benchmark; write its result, an overview figure and a summary, and print the summary."""
-    from stickslip.benchmarks import REGISTRY
     from stickslip.solve import solve
 
-    if name not in REGISTRY:
-        raise OptionError(unknown_name("benchmark", name, REGISTRY))
-    benchmark = REGISTRY[name]
+    benchmark = _benchmark(name)
     _make_directory(out)
-    arguments, parameters = _split_settings(set_ or [], benchmark.build)
-    system = benchmark.build(**arguments)
-    parameters |= {key: arguments[key] for key in arguments.keys() & system.parameters}  # for the provenance
+    system, parameters = _built(benchmark, set_)
     t_end, dt = benchmark.t_end if t_end is None else t_end, benchmark.dt if dt is None else dt
+    method = method or benchmark.method
     try:
         solution = solve(system, t_end, dt, method=method, tol=tol, parameters=parameters)
     except ConvergenceError as error:
@@ -112,6 +123,90 @@ def run(
         Console(stderr=True).print(f"interrupted at t = {solution.t[-1]:g}; what was done is saved", style="red")
         raise typer.Exit(INTERRUPTED)
     _say_what_next(name, method, dt, out)
+
+
+@app.command()
+def compare(
+    name: Name,
+    methods: Methods,
+    dt: Step = None,
+    t_end: EndTime = None,
+    tol: Annotated[float, typer.Option(help="Residual tolerance of a step.")] = 1e-8,
+    set_: Settings = None,
+    out: Out = Path("out"),
+) -> None:
+    """Run several methods on one benchmark: motion, penetration, residuals, energy and cost side by side."""
+    from stickslip.analysis import compare as run_all
+    from stickslip.analysis.compare import HEADER
+    from stickslip.schemes.spec import split_methods
+
+    benchmark = _benchmark(name)
+    _make_directory(out)
+    system, parameters = _built(benchmark, set_)
+    t_end, dt = benchmark.t_end if t_end is None else t_end, benchmark.dt if dt is None else dt
+    result = run_all(system, split_methods(methods), t_end, dt, tol=tol, parameters=parameters)
+    _print_table(f"{result.system}, dt = {dt:g}, t_end = {t_end:g}", HEADER, result.table())
+    for method, reason in result.failures.items():
+        _say(f"\n{method}: {reason}")
+    if not result.solutions:
+        raise MethodError(f"none of the methods can treat {result.system!r}")
+    figure = out / f"{name}_comparison.png"
+    result.plot(figure)
+    _say(f"\nwrote {figure}")
+
+
+@app.command()
+def converge(
+    name: Name,
+    methods: Methods,
+    dts: Annotated[str, typer.Option(help="Step sizes separated by commas, multiples of each other: 1e-2,5e-3.")],
+    reference: Annotated[
+        str,
+        typer.Option(help="finest: each method's own run at a smaller step; or a method that all are held against."),
+    ] = "finest",
+    dt_reference: Annotated[
+        float | None, typer.Option(help="Step of the reference; a sixteenth of the smallest step if not given.")
+    ] = None,
+    norm: Annotated[str, typer.Option(help="Norm of the errors: rattle, lobatto, moreau, dg, max, end.")] = "rattle",
+    quantity: Annotated[str, typer.Option(help="What the figure shows: q, u, P_N, P_F, P_g, P_gamma.")] = "q",
+    t_end: EndTime = None,
+    tol: Annotated[float, typer.Option(help="Residual tolerance of a step.")] = 1e-11,
+    set_: Settings = None,
+    out: Out = Path("out"),
+) -> None:
+    """Errors and observed orders of methods for several steps, and what accuracy costs."""
+    from stickslip.analysis import convergence
+    from stickslip.schemes.spec import split_methods
+
+    benchmark = _benchmark(name)
+    _make_directory(out)
+    system, parameters = _built(benchmark, set_)
+    study = convergence(
+        system,
+        split_methods(methods),
+        _numbers("--dts", dts),
+        benchmark.t_end if t_end is None else t_end,
+        reference=reference,
+        dt_reference=dt_reference,
+        norm=norm,
+        tol=tol,
+        parameters=parameters,
+    )
+    _print_table(f"{study.system}, reference: {study.reference}, norm: {study.norm}", *study.table())
+    if study.quantities:
+        rows = [(m, *[f"{study.orders(k)[m]:.2f}" for k in study.quantities]) for m in study.methods]
+        _say("")
+        _print_table("observed orders", ("method", *study.quantities), rows)
+    for run in study.failures:
+        _say(f"\n{run.method}, dt = {run.dt:g}: {run.failure}")
+    if not study.quantities:
+        raise StickslipError("no run of this study succeeded; smaller steps may help")
+    if quantity not in study.quantities:
+        raise OptionError(unknown_name("quantity", quantity, study.quantities))
+    figure, numbers = out / f"{name}_convergence.png", out / f"{name}_convergence.csv"
+    study.plot(figure, quantity)
+    numbers.write_text(study.csv(), encoding="utf-8")
+    _say(f"\nwrote {figure}, {numbers}")
 
 
 @app.command()
@@ -126,6 +221,38 @@ def plot(
     path = (file.parent if out is None else out) / f"{file.stem}.png"
     solution.plot(path)
     _say(f"wrote {path}")
+
+
+def _benchmark(name: str) -> Benchmark:
+    from stickslip.benchmarks import REGISTRY
+
+    if name not in REGISTRY:
+        raise OptionError(unknown_name("benchmark", name, REGISTRY))
+    return REGISTRY[name]
+
+
+def _built(benchmark: Benchmark, settings: list[str] | None) -> tuple[System, dict[str, float]]:
+    """The system with its settings, and the parameters to solve it with, which the provenance keeps."""
+    arguments, parameters = _split_settings(settings or [], benchmark.build)
+    system = benchmark.build(**arguments)
+    return system, parameters | {key: arguments[key] for key in arguments.keys() & system.parameters}
+
+
+def _numbers(option: str, text: str) -> list[float]:
+    try:
+        return [float(word) for word in text.split(",")]
+    except ValueError:
+        raise OptionError(f"{option} {text}: write numbers separated by commas, for example 1e-2,5e-3") from None
+
+
+def _print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    table = _table(*header)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for row in rows:
+        table.add_row(*row)
+    _say(title)
+    Console().print(table)
 
 
 def _report(solution: Solution, name: str, out: Path) -> None:

@@ -8,10 +8,8 @@ import platform
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -21,17 +19,15 @@ from stickslip._version import __version__
 from stickslip.engine.check import check_initial_state, check_laws, check_mass
 from stickslip.engine.derive import Model, derive
 from stickslip.engine.observe import observation, observe
-from stickslip.engine.program import Program, assemble
+from stickslip.engine.program import Program, StageFunction
+from stickslip.engine.run import RESULTS, ROUNDING, Failure, Run, Start
 from stickslip.engine.stage import SPACES
-from stickslip.errors import ConvergenceError, MethodError, OptionError, unknown_name
+from stickslip.errors import ConvergenceError, MethodError, OptionError
 from stickslip.model.system import System
 from stickslip.schemes import METHODS, Scheme
+from stickslip.schemes.spec import scheme_of
 from stickslip.solution import Names, Solution, Stats
 
-RESULTS = {"q_1": "q", "u_1": "u"} | {f"P.{space}": space for space in SPACES}
-ROUNDING = 1e-9  # of a step, that the last time may miss t_end by
-NOTHING = np.zeros((0, 4), np.int64)  # a program without instructions
-CHUNK_SECONDS = 0.1  # of compiled steps between two looks at the clock and at Ctrl-C
 COMPILED: WeakKeyDictionary[System, dict[Any, Any]] = WeakKeyDictionary()
 
 
@@ -53,11 +49,12 @@ def solve(
 ) -> Solution:
     """Simulate a system from `t_start` to `t_end` in steps of `dt`.
 
-    method: a name (`stickslip list` shows all; `options` are its parameters, as in method="lobatto", stages=3) or a scheme
-    such as `ss.Rattle()`. q0, u0: initial state, instead of the system's own. parameters: values that differ from the
-    declared ones; nothing is compiled again for them. tol: residual of every step, as an error in coordinates and
-    velocities. max_iterations: of one attempt of Newton's method. prox: parameter of the proximal point functions, instead
-    of the automatic one; it decides about convergence, not about the result. progress: a bar on the terminal.
+    method: a name (`stickslip list` shows all; `options` are its parameters, as in method="theta", theta=1, or in one
+    text, method="theta:theta=1") or a scheme such as `ss.Rattle()`. q0, u0: initial state, instead of the system's own.
+    parameters: values that differ from the declared ones; nothing is compiled again for them. tol: residual of every
+    step, as an error in coordinates and velocities. max_iterations: of one attempt of Newton's method. prox: parameter of
+    the proximal point functions, instead of the automatic one; it decides about convergence, not about the result.
+    progress: a bar on the terminal.
 
     The number of steps is (t_end - t_start)/dt, rounded up: the last time is the first that reaches t_end. A scheme
     that decides the length of its steps may take more; `solution.t` holds the times. Ctrl-C returns what is done. A step
@@ -75,7 +72,7 @@ def solve(
         _check_positive(prox=prox)
     if max_iterations < 1:
         raise OptionError(f"max_iterations = {max_iterations} must be at least 1")
-    scheme = _scheme(method, options)
+    scheme = scheme_of(method, options)
     bar = sys.stderr.isatty() if progress is None else progress
     say = _voice(progress)
 
@@ -90,9 +87,9 @@ def solve(
     first = observe(observing, values, np.array([t_start]), q[None, :], u[None, :])
     check_initial_state(first, {"g": names.g, "gamma": names.gamma, "contacts": names.contacts}, system)
 
-    program = _compiled(system, scheme, lambda: _program(model, scheme))
+    compiled = _compiled(system, scheme, lambda: scheme.compile(model))
     steps = max(0, math.ceil((t_end - t_start) / dt - ROUNDING))
-    run = _Run(program, scheme, values, q, u, t_start, t_end, dt, steps, tol, max_iterations, prox)
+    run = scheme.start(compiled, Start(values, q, u, t_start, t_end, dt, steps, tol, max_iterations, prox))
     with _interruptible() as interrupted, _progress_bar(bar, steps, f"{system.name}, {scheme.name}") as show:
         run.advance(interrupted, show)
     solution = _solution(run, observing, names, values)
@@ -110,147 +107,53 @@ def solve(
             **_versions(),
         }
     )
-    if run.failed >= 0:
-        raise _convergence_error(run, solution, tol)
+    if run.failure is not None:
+        solution.provenance["interrupted"] = f"step {run.done + 1} could not be solved"
+        raise _convergence_error(run.failure, solution, run.done)
     if not run.complete:
         solution.provenance["interrupted"] = f"Ctrl-C after {run.done} steps, t = {solution.t[-1]:g} of {t_end:g}"
     return solution
 
 
-class _Run:
-    """One run: the memory of the program, and the rows that are filled."""
+def observe_along(
+    system: System, solution: Solution, quantities: StageFunction, fields: Mapping[str, str]
+) -> dict[str, np.ndarray]:
+    """Evaluate `quantities` of a system, as in `engine.observe`, along a solution of it; `fields` as there.
 
-    def __init__(
-        self,
-        program: Program,
-        scheme: Scheme,
-        values: np.ndarray,
-        q: np.ndarray,
-        u: np.ndarray,
-        t_start: float,
-        t_end: float,
-        dt: float,
-        steps: int,
-        tol: float,
-        max_iterations: int,
-        prox: float | None,
-    ):
-        from stickslip.engine.advance import Clock, Options, workspace
-
-        layout = program.layout
-        self.program, self.steps, self.done, self.failed, self.seconds = program, steps, 0, -1, 0.0
-        self.memory = np.zeros(layout.total)
-        self.memory[layout.places("parameters")] = values
-        self.memory[layout.places("q_0")], self.memory[layout.places("u_0")] = q, u
-        self.fields = [*RESULTS, *scheme.extra]
-        self.record = np.concatenate([layout.places("t_1"), *[layout.places(name) for name in self.fields]])
-        self.rows = np.zeros((steps + 1, self.record.size))
-        self.rows[0, : 1 + q.size + u.size] = np.concatenate([[t_start], q, u])
-        self.iterations = np.zeros((max(steps, 1), len(program.solved)), np.int64)
-        self.residuals = np.zeros((max(steps, 1), len(program.solved)))
-        self.work, self.options = workspace(program), Options(tol, max_iterations, prox or 0.0)
-        end = t_end - ROUNDING * dt if program.decides_step else math.inf
-        self.clock = Clock(layout.start["t_0"], layout.start["t_1"], layout.start["dt"], float(t_start), float(dt), end)
-
-    @property
-    def complete(self) -> bool:
-        """Whether the end time is reached."""
-        if self.clock.end == math.inf:
-            return self.done == self.steps
-        return bool(self.rows[self.done, 0] >= self.clock.end)
-
-    def _make_room(self) -> None:
-        """Twice the rows, where a scheme decides the length of its steps and took more of them than expected."""
-        self.steps = 2 * max(self.steps, 1)
-        for name, rows in (("rows", self.steps + 1), ("iterations", self.steps), ("residuals", self.steps)):
-            old = getattr(self, name)
-            new = np.zeros((rows, old.shape[1]), old.dtype)
-            new[: len(old)] = old
-            setattr(self, name, new)
-
-    def advance(self, interrupted: Callable[[], bool], show: Callable[[int], None]) -> None:
-        """All steps, in chunks of about CHUNK_SECONDS."""
-        from stickslip.engine.advance import advance
-
-        p, chunk = self.program, 16
-        self._begin()
-        while not self.complete and self.failed < 0 and not interrupted():
-            if self.done == self.steps:
-                self._make_room()
-            last, begin = min(self.steps, self.done + chunk), time.perf_counter()
-            self.done, self.failed = advance(
-                p.tables,
-                NOTHING,
-                p.step,
-                p.carry,
-                self.memory,
-                self.work,
-                self.options,
-                self.clock,
-                self.done,
-                last,
-                self.record,
-                self.rows,
-                self.iterations,
-                self.residuals,
-            )
-            elapsed = time.perf_counter() - begin
-            show(round((self.rows[self.done, 0] - self.clock.start) / self.clock.step))
-            self.seconds += elapsed
-            chunk = max(1, min(4 * chunk, int(chunk * CHUNK_SECONDS / max(elapsed, 1e-9))))
-
-    def _begin(self) -> None:
-        """The stages before the first step; what they say about further fields goes to row 0.
-
-        It also loads the compiled loop, which is no time of a step.
-        """
-        from stickslip.engine.advance import advance
-
-        p, rows, first = self.program, np.zeros((2, self.record.size)), (0, 1)
-        state = (self.memory, self.work, self.options, self.clock)
-        _, self.failed = advance(
-            p.tables, p.begin, NOTHING, NOTHING, *state, *first, self.record, rows, self.iterations, self.residuals
+    The parameters are those of the run.
+    """
+    model, _ = _compiled(system, "model", lambda: _observed_model(system))
+    if _names(model) != solution.names:
+        raise OptionError(
+            f"the solution of {solution.provenance.get('system', 'another system')!r} does not belong to the system "
+            f"{system.name!r}: coordinates or contacts have other names"
         )
-        further = 1 + sum(p.layout.size[name] for name in RESULTS)
-        self.rows[0, further:] = rows[1, further:]
-
-    def columns(self) -> dict[str, np.ndarray]:
-        """The rows that are done, split into fields."""
-        rows = self.rows[: self.done + 1]
-        ends = np.cumsum([1, *[self.program.layout.size[name] for name in self.fields]])
-        parts = np.split(rows, ends[:-1], axis=1)
-        return {name: np.ascontiguousarray(part) for name, part in zip(["t", *self.fields], parts, strict=True)}
+    program = _compiled(system, quantities, lambda: observation(model, quantities, fields))
+    values = np.array(list(system.parameter_values(solution.provenance.get("parameters")).values()))
+    return observe(program, values, solution.t, solution.q, solution.u, fields)
 
 
-def _solution(run: _Run, observing: Program, names: Names, values: np.ndarray) -> Solution:
+def _solution(run: Run, observing: Program, names: Names, values: np.ndarray) -> Solution:
     c = run.columns()
     t = c["t"][:, 0].copy()
     seen = observe(observing, values, t, c["q_1"], c["u_1"])
     kinetic, potential = seen.pop("kinetic")[:, 0].copy(), seen.pop("potential")[:, 0].copy()
-    stats = Stats(run.program.solved, run.iterations[: run.done], run.residuals[: run.done], run.seconds)
+    stats = Stats(run.stages, run.iterations[: run.done], run.residuals[: run.done], run.seconds)
     seen |= {f"P_{space}": c[f"P.{space}"] for space in SPACES}
     arrays: dict[str, Any] = seen | {"t": t, "q": c["q_1"], "u": c["u_1"], "kinetic": kinetic, "potential": potential}
-    extra = {name: c[name] for name in run.fields if name not in RESULTS}
+    extra = {name: c[name] for name in c if name not in ("t", *RESULTS)}
     return Solution(**arrays, extra=extra, stats=stats, names=names)
 
 
-def _convergence_error(run: _Run, solution: Solution, tol: float) -> ConvergenceError:
-    stage, step = run.program.solved[run.failed], run.done
-    t, t_1 = float(solution.t[-1]), run.memory[run.clock.t_1]
-    residual, count = run.residuals[step, run.failed], run.iterations[step, run.failed]
-    solution.provenance["interrupted"] = f"step {step + 1} could not be solved"
-    reached = f"{residual:.2e}" if np.isfinite(residual) else "not finite"
-    what = f"the {stage.replace('_', ' ')} did not converge. Residual {reached} (tolerance {tol:g})"
-    tried = f"after {count} iterations, with restarts, other prox parameters and damping"
-    if residual < tol:  # of every stage that is solved in turn, but never of all at once
-        what, tried = "the stages that are solved in turn", f"did not settle after {count} iterations of {stage!r}"
+def _convergence_error(failure: Failure, solution: Solution, step: int) -> ConvergenceError:
+    t = float(solution.t[-1])
     return ConvergenceError(
-        f"step {step + 1}, from t = {t:g} to {t_1:g}: {what} {tried}. A smaller dt often helps; the solution up to there "
-        "is in the attribute `solution` of this error.",
+        f"step {step + 1}, from t = {t:g} to {failure.t_1:g}: {failure.message}; the solution up to there is in the "
+        "attribute `solution` of this error.",
         time=t,
         step=step,
-        stage=stage,
-        residual=float(residual),
+        stage=failure.stage,
+        residual=failure.residual,
         solution=solution,
     )
 
@@ -273,23 +176,6 @@ def _state(own: np.ndarray, given: np.ndarray | None, name: str) -> np.ndarray:
     if not np.isfinite(state).all():
         raise OptionError(f"{name} is not finite: {state}")
     return state
-
-
-def _scheme(method: str | Scheme, options: dict[str, Any]) -> Scheme:
-    if isinstance(method, str):
-        if method not in METHODS:
-            raise OptionError(unknown_name("method", method, METHODS))
-        known = METHODS[method]().options
-        for name in options:
-            if name not in known:
-                raise OptionError(unknown_name(f"option of method {method!r}", name, known))
-        return METHODS[method](**options)
-    if not isinstance(method, Scheme):
-        raise OptionError(f"method = {method!r} is neither a name nor a scheme; names are {', '.join(sorted(METHODS))}")
-    for name in options:
-        if name not in method.options:
-            raise OptionError(unknown_name(f"option of method {method.name!r}", name, method.options))
-    return replace(method, **options)
 
 
 def _check_capability(scheme: Scheme, model: Model) -> None:
@@ -325,12 +211,6 @@ def _compiled(system: System, key: Any, make: Callable[[], Any]) -> Any:
 def _observed_model(system: System) -> tuple[Model, Program]:
     model = derive(system)
     return model, observation(model)
-
-
-def _program(model: Model, scheme: Scheme) -> Program:
-    return assemble(
-        model, begin=scheme.begin(), step=scheme.step(), carry=scheme.carry, results={**RESULTS, **scheme.extra}
-    )
 
 
 def _announce_first_compile(say: Callable[[str], None]) -> None:

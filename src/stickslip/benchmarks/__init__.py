@@ -3,11 +3,14 @@
 from stickslip.benchmarks.ball_in_box import ball_in_box
 from stickslip.benchmarks.bouncing_ball import bouncing_ball
 from stickslip.benchmarks.bouncing_pendulum import bouncing_pendulum
+from stickslip.benchmarks.elastic_bar import elastic_bar
 from stickslip.benchmarks.elastic_bar_drop import elastic_bar_drop
+from stickslip.benchmarks.flexible_pendulum import flexible_pendulum
 from stickslip.benchmarks.pendulum import pendulum
 from stickslip.benchmarks.point_mass_on_slope import point_mass_on_slope
 from stickslip.benchmarks.registry import REGISTRY, Benchmark
 from stickslip.benchmarks.rotating_bouncing_ball import rotating_bouncing_ball
+from stickslip.benchmarks.rotor import rotor
 from stickslip.benchmarks.slider_crank import slider_crank
 from stickslip.benchmarks.slider_crank_minimal import slider_crank_minimal
 from stickslip.benchmarks.spring_pendulum import spring_pendulum
@@ -20,13 +23,17 @@ __all__ = [
     "ball_in_box",
     "bouncing_ball",
     "bouncing_pendulum",
+    "elastic_bar",
     "elastic_bar_drop",
+    "flexible_pendulum",
     "pendulum",
     "point_mass_on_slope",
     "rotating_bouncing_ball",
+    "rotor",
     "slider_crank",
     "slider_crank_minimal",
     "spring_pendulum",
     "tippedisk",
     "woodpecker_toy",
 ]
+__all__ = ["REGISTRY", "Benchmark", "bouncing_ball", "point_mass_on_slope", "rotating_bouncing_ball", "slider_crank"]

@@ -1,4 +1,4 @@
-"""The list of benchmarks: what each is, where it is from, and the step and end time that its source uses."""
+"""The list of benchmarks: what each is, where it is from, and the step, end time and method that suit it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ class Benchmark:
     source: str
     dt: float
     t_end: float
+    method: str
 
 
-def benchmark(*, source: str, dt: float, t_end: float) -> Callable[[Callable[..., System]], Callable[..., System]]:
+def benchmark(
+    *, source: str, dt: float, t_end: float, method: str = "rattle"
+) -> Callable[[Callable[..., System]], Callable[..., System]]:
     """Enter a function into the registry; its summary is the first line of its docstring."""
 
     def enter(build: Callable[..., System]) -> Callable[..., System]:
         summary = (build.__doc__ or "").strip().splitlines()[0].rstrip(".")
-        REGISTRY[build.__name__] = Benchmark(build.__name__, build, summary, source, dt, t_end)
+        REGISTRY[build.__name__] = Benchmark(build.__name__, build, summary, source, dt, t_end, method)
         return build
 
     return enter

@@ -233,6 +233,22 @@ class PartType:
         """Potential energy."""
         return self._call("potential", t, q)
 
+    def power_applied(self, t, q, u) -> ca.SX:
+        """Power of the declared forces as far as they do not depend on velocities, u . f(t, q, 0)."""
+        return self._call("power_applied", t, q, u)
+
+    def power_damping(self, t, q, u) -> ca.SX:
+        """Power of the rest of the declared forces, u . (f(t, q, u) - f(t, q, 0)); gyroscopic forces have none."""
+        return self._call("power_damping", t, q, u)
+
+    def power_moving(self, t, q, u) -> ca.SX:
+        """Power that enters because energies or kinematics depend on time explicitly, with `transport`."""
+        return self._call("power_moving", t, q, u)
+
+    def transport(self, t, q, u) -> ca.SX:
+        """2 T - p . u, by which T + V exceeds Jacobi's energy p . u - L; zero where T is quadratic in u."""
+        return self._call("transport", t, q, u)
+
     def evaluate(self, name: str, t: float, q: np.ndarray, parameters: np.ndarray) -> np.ndarray:
         """One of these functions of (t, q) for numbers; for checks, not for the hot loop."""
         self._call(name, T, self.expressions.q)
@@ -274,7 +290,7 @@ class PartType:
 
     @cached_property
     def _b(self):
-        return self._h + ca.substitute(self._rate(self._p), self._a, ca.SX.zeros(self.n_u))
+        return self._h + self._no_acceleration(self._p)
 
     @cached_property
     def _h(self):
@@ -314,6 +330,37 @@ class PartType:
     def _kinetic(self):
         e = self.expressions
         return e.kinetic + ca.dot(e.mass @ e.u, e.u) / 2
+
+    # Energy balance. With Jacobi's energy H = p . u - L of the declared kinetic energy, Lagrange's equations give
+    #     dH/dt = u . (f + W lambda) - dL/dt (explicit),     T + V = H + transport;
+    # a declared mass matrix adds u . Mdot u/2, which the gyroscopic forces declared along with it take back, and
+    # kinematics with beta move the potential by dV/dq beta, which no force -B^T dV/dq does.
+
+    @cached_property
+    def _power_applied(self):
+        e = self.expressions
+        return ca.dot(e.u, ca.substitute(e.force, e.u, ca.SX.zeros(self.n_u)))
+
+    @cached_property
+    def _power_damping(self):
+        e = self.expressions
+        return ca.dot(e.u, e.force) - self._power_applied + self._no_acceleration(ca.dot(e.mass @ e.u, e.u) / 2)
+
+    @cached_property
+    def _power_moving(self):
+        e = self.expressions
+        beta = ca.substitute(e.qdot, e.u, ca.SX.zeros(self.n_u))
+        return _times(e.potential, e.q, beta) + ca.jacobian(e.potential - e.kinetic, T)
+
+    @cached_property
+    def _transport(self):
+        e = self.expressions
+        a, c = (ca.substitute(f, e.u, ca.SX.zeros(self.n_u)) for f in (ca.gradient(e.kinetic, e.u), e.kinetic))
+        return ca.dot(a, e.u) + 2 * c  # of T = u^T M u/2 + a . u + c, an exact zero where a and c are none
+
+    def _no_acceleration(self, f: ca.SX) -> ca.SX:
+        """Time derivative of f along the motion with udot = 0."""
+        return ca.substitute(self._rate(f), self._a, ca.SX.zeros(self.n_u))
 
 
 @dataclass(frozen=True)
@@ -356,17 +403,15 @@ def derive(system: System) -> Model:
         return Instance(name, types[e.key], tuple(blocks), tuple(index[s.__hash__()] for s in used))
 
     nodes = [instance(block.name, [i], Equations(block.name)) for i, block in enumerate(system.blocks)]
-    parts = [instance(e.name, _touched(system, e), e) for e in system.equations()]
+    owner = {s.__hash__(): i for i, b in enumerate(system.blocks) for s in ca.symvar(ca.vertcat(b.q, b.u))}
+    parts = [instance(e.name, _touched(e, owner), e) for e in system.equations()]
     return Model(system, tuple(nodes), tuple(parts))
 
 
-def _touched(system: System, equations: Equations) -> list[int]:
-    used = {s.__hash__() for s in ca.symvar(ca.vertcat(*[ca.vec(x) for x in equations.expressions()]))}
-    out = []
-    for i, block in enumerate(system.blocks):
-        if used & {s.__hash__() for s in ca.symvar(ca.vertcat(block.q, block.u))}:
-            out.append(i)
-    return out
+def _touched(equations: Equations, owner: dict[int, int]) -> list[int]:
+    """The blocks of coordinates that occur; `owner` says to which block a symbol belongs, by its hash."""
+    used = ca.symvar(ca.vertcat(*[ca.vec(x) for x in equations.expressions()]))
+    return sorted({owner[s.__hash__()] for s in used if s.__hash__() in owner})
 
 
 def _localise(equations: Equations, blocks: Sequence[Coordinates], parameters: Sequence[ca.SX]) -> Expressions:

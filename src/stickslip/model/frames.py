@@ -215,9 +215,9 @@ def turned_triad(n: np.ndarray, e: np.ndarray, e_1: np.ndarray, e_2: np.ndarray)
 
 
 def velocities_of(*bodies: Any) -> np.ndarray:
-    """The velocities of these bodies, one after the other, each body once."""
-    found = {id(b): b for b in bodies if not isinstance(b, Ground)}
-    return np.concatenate([np.zeros(0, object), *[b.u for b in found.values()]])
+    """The velocities of these bodies, one after the other, each once, also where elements share a node."""
+    found = {u.__hash__(): u for b in bodies if not isinstance(b, Ground) for u in b.u}
+    return array(list(found.values()))
 
 
 def relative_spin(first: Carrier, second: Carrier, dimension: int) -> Any:

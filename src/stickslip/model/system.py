@@ -212,7 +212,8 @@ class System:
             raise ModelError(f"{self.name}: parameter {name!r} must be a number, got shape {number.shape}")
         if number.is_constant() and not np.isfinite(float(number)):
             raise ModelError(f"{self.name}: parameter {name!r} = {float(number)} is not finite")
-        self._require_known(number, f"parameter {name!r}", _hashes(*self._parameters.values()))
+        if not number.is_constant():
+            self._require_known(number, f"parameter {name!r}", _hashes(*self._parameters.values()))
         self._parameters[name] = ca.SX.sym(name)
         self._values[name] = number
         return self._parameters[name]

@@ -16,6 +16,7 @@ from stickslip.plots.panels import (
     residuals,
     velocities,
 )
+from stickslip.plots.studies import plot_comparison, plot_convergence, plot_ledger
 from stickslip.plots.style import save
 
 __all__ = [
@@ -25,6 +26,9 @@ __all__ = [
     "gaps",
     "iterations",
     "normal_percussions",
+    "plot_comparison",
+    "plot_convergence",
+    "plot_ledger",
     "plot_solution",
     "residuals",
     "save",

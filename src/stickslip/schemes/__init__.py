@@ -1,9 +1,11 @@
 """Time: one family of schemes a file, and a registry that states what each of them promises."""
 
+from stickslip.schemes.event_driven import EventDriven
 from stickslip.schemes.explicit_forces import ExplicitVelocity, HalfExplicitAcceleration
 from stickslip.schemes.generalized_alpha import GeneralizedAlpha
 from stickslip.schemes.half_explicit import HalfExplicit
 from stickslip.schemes.half_explicit_adaptive import HalfExplicitAdaptive
+from stickslip.schemes.lobatto import Lobatto
 from stickslip.schemes.moreau import Moreau
 from stickslip.schemes.moreau_jean import MoreauJean
 from stickslip.schemes.moreau_type import MoreauSymmetric, MoreauVariational
@@ -14,12 +16,14 @@ from stickslip.schemes.theta import Theta
 
 __all__ = [
     "METHODS",
+    "EventDriven",
     "ExplicitVelocity",
     "Facts",
     "GeneralizedAlpha",
     "HalfExplicit",
     "HalfExplicitAcceleration",
     "HalfExplicitAdaptive",
+    "Lobatto",
     "Moreau",
     "MoreauJean",
     "MoreauSymmetric",

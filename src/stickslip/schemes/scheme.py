@@ -7,6 +7,8 @@ A new scheme provides
 3. at the end of a step the fields q_1, u_1 and P, which hold coordinates, velocities and percussions of the step;
 4. `facts`: what it promises. Every fact is tested, for all schemes at once. Those of the class hold for the default
    parameters; a scheme whose parameters change them gives each instance its own in `__post_init__`.
+
+A scheme that is no program of stages overrides `compile` and `start` instead of 1 to 3.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
-from stickslip.engine.program import Step
+from stickslip.engine.derive import Model
+from stickslip.engine.program import Step, assemble
+from stickslip.engine.run import RESULTS, ProgramRun, Run, Start
 
 METHODS: dict[str, type[Scheme]] = {}
 
@@ -65,6 +69,16 @@ class Scheme:
     def step(self) -> tuple[Step, ...]:
         """Stages of a step."""
         raise NotImplementedError
+
+    def compile(self, model: Model) -> Any:
+        """What can be kept for all runs of a model: here the compiled program of the stages."""
+        return assemble(
+            model, begin=self.begin(), step=self.step(), carry=self.carry, results={**RESULTS, **self.extra}
+        )
+
+    def start(self, compiled: Any, start: Start) -> Run:
+        """A run from a state, with what `compile` returned."""
+        return ProgramRun(compiled, start, tuple(self.extra))
 
     @property
     def options(self) -> dict[str, Any]:

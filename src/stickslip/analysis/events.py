@@ -1,0 +1,270 @@
+"""Events of a solution: impacts, contacts that close and open, friction that sticks and slips, and accumulation points.
+
+A scheme that captures events does not report them; they are read off the trajectory, by rules that need no scheme:
+
+- A contact gains the speed v_res = 2 a dt in two steps by itself, with the median a of |d gap_dot/dt| over the steps
+  in which it carries nothing. What happens at lower speeds cannot be told from persistent contact.
+- impact: a percussion P_N acts in a step that begins with an approach faster than v_res.
+- closed: from a percussion with |gap_dot| <= v_res after it, as long as |gap_dot| stays so low and percussions act or
+  the gap is below v_res dt. closing and opening are the changes.
+- A closed contact sticks where |slip| is below 1 % of the median change of slip a step, and slips elsewhere. stick,
+  slip and reversal (slip turns round within one step) are the changes. Friction without a normal contact is always
+  closed.
+
+No threshold is below ten times the tolerance of the run.
+
+Times are those of the motion without contact, continued to second order: an impact where the gap vanishes, the
+beginning of stick where slip does. Impacts that accumulate follow a geometric series,
+
+    t_{k+1} = r t_k + (1 - r) t_inf,
+
+a line in the (t_k, t_{k+1}) plane that is fitted by least squares; its fixed point is the accumulation point t_inf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import overload
+
+import numpy as np
+
+from stickslip.solution import Solution
+
+KINDS = ("impact", "closing", "opening", "stick", "slip", "reversal")
+FEWEST_IMPACTS = 4  # of an accumulation: two ratios of intervals to compare
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event: what happened, when, at which contact, in the step that ends in row `step`.
+
+    `percussion` is P_N of that step for impacts, closing and opening, and |P_F| for friction. `before` and `after` are
+    gap_dot, or |slip|, at the start and the end of the step.
+    """
+
+    time: float
+    kind: str
+    contact: str
+    step: int
+    percussion: float
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class Accumulation:
+    """An accumulation point of impacts: where they converge to, at which ratio, from how many impacts it was found.
+
+    `error` is the largest deviation of an impact from the geometric series.
+    """
+
+    time: float
+    contact: str
+    ratio: float
+    impacts: int
+    error: float
+
+
+@dataclass(frozen=True)
+class Events(Sequence[Event]):
+    """The events of a solution in the order of their times, and the accumulation points among them; prints as a table.
+
+    >>> import stickslip as ss
+    >>> found = ss.events(ss.solve(ss.benchmarks.bouncing_ball(), t_end=1.2, dt=1e-3))
+    >>> print(found)
+            t  event    contact   percussion   before    after
+     0.451524  impact   floor       0.775235  -4.4243   3.3182
+     1.128500  impact   floor       0.580813  -3.3133   2.4850
+    """
+
+    all: tuple[Event, ...]
+    accumulations: tuple[Accumulation, ...] = field(default=())
+
+    @overload
+    def __getitem__(self, index: int) -> Event: ...
+    @overload
+    def __getitem__(self, index: slice) -> Events: ...
+    def __getitem__(self, index: int | slice) -> Event | Events:
+        if isinstance(index, slice):
+            return Events(self.all[index], self.accumulations)
+        return self.all[index]
+
+    def __len__(self) -> int:
+        return len(self.all)
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self.all)
+
+    def of(self, kind: str | None = None, contact: str | None = None) -> Events:
+        """The events of one kind, or at one contact, or both.
+
+        >>> Events(()).of("impact")
+        Events(all=(), accumulations=())
+        """
+        if kind is not None and kind not in KINDS:
+            raise ValueError(f"there are no events of the kind {kind!r}; there are {', '.join(KINDS)}")
+        chosen = tuple(e for e in self.all if kind in (None, e.kind) and contact in (None, e.contact))
+        return Events(chosen, tuple(a for a in self.accumulations if contact in (None, a.contact)))
+
+    @property
+    def times(self) -> np.ndarray:
+        """The times of all events."""
+        return np.array([e.time for e in self.all])
+
+    def __str__(self) -> str:
+        width = max([7, *[len(e.contact) for e in self.all]])
+        lines = [f"{'t':>9}  {'event':8} {'contact':{width}}  {'percussion':>11} {'before':>8} {'after':>8}"]
+        for e in self.all:
+            numbers = f"{e.percussion:11.6g} {e.before:8.4f} {e.after:8.4f}"
+            lines.append(f"{e.time:9.6f}  {e.kind:8} {e.contact:{width}}  {numbers}")
+        for a in self.accumulations:
+            lines.append(
+                f"{a.time:9.6f}  accumulation of impacts at {a.contact}, from {a.impacts} impacts, ratio {a.ratio:.4f}"
+            )
+        return "\n".join(lines)
+
+
+def events(solution: Solution) -> Events:
+    """Read the events off a solution; the module's docstring has the rules.
+
+    >>> import stickslip as ss
+    >>> found = ss.events(ss.solve(ss.benchmarks.rotating_bouncing_ball(case=2), t_end=1.0, dt=1e-3))
+    >>> [e.kind for e in found]
+    ['impact', 'closing', 'slip', 'stick']
+    """
+    if len(solution) < 2:
+        return Events(())
+    found: list[Event] = []
+    accumulations: list[Accumulation] = []
+    closed = np.zeros(solution.gap.shape, bool)
+    for k, name in enumerate(solution.names.contacts):
+        impacts, closed[:, k] = _normal_contact(solution, k)
+        changes = _closings_and_openings(solution, k, closed[:, k], impacts)
+        accumulations += _accumulations(name, impacts)
+        found += impacts + changes
+    closing_times = {(e.contact, e.step): e.time for e in found if e.kind == "closing"}
+    for k in range(len(solution.names.friction)):
+        contact = solution.names.friction_contact[k]
+        active = closed[:, contact] if contact >= 0 else np.ones(len(solution), bool)
+        found += _friction(solution, k, active, closing_times)
+    order = {kind: k for k, kind in enumerate(KINDS)}
+    found.sort(key=lambda e: (e.time, e.step, order[e.kind]))
+    return Events(tuple(found), tuple(sorted(accumulations, key=lambda a: a.time)))
+
+
+def _tolerance(solution: Solution) -> float:
+    return 10 * float(solution.provenance.get("tol", 1e-8))
+
+
+def _normal_contact(solution: Solution, k: int) -> tuple[list[Event], np.ndarray]:
+    """Impacts of a contact, and whether it is closed, at every time."""
+    t, gap, v, P = solution.t, solution.gap[:, k], solution.gap_dot[:, k], solution.P_N[:, k]
+    dt, dv = np.diff(t), np.diff(v)
+    carries = np.concatenate([[False], P[1:] > 1e-10 * P.max(initial=0.0)])
+    free = ~carries[1:]
+    rates = np.abs(dv[free]) / dt[free] if free.any() else np.abs(dv) / dt
+    a = float(np.median(rates)) if rates.size else 0.0
+    v_res = np.maximum(2 * a * np.concatenate([dt[:1], dt]), _tolerance(solution))
+    impacts = []
+    for i in np.flatnonzero(carries[1:] & (v[:-1] < -v_res[1:])) + 1:
+        acceleration = (v[i - 1] - v[i - 2]) / dt[i - 2] if i > 1 and not carries[i - 1] else 0.0
+        time = float(t[i - 1] + _time_to_zero(gap[i - 1], v[i - 1], acceleration, dt[i - 1]))
+        impacts.append(
+            Event(time, "impact", solution.names.contacts[k], int(i), float(P[i]), float(v[i - 1]), float(v[i]))
+        )
+    near = gap <= np.maximum(v_res * np.concatenate([dt[:1], dt]), _tolerance(solution))
+    return impacts, _from_first(carries, (np.abs(v) <= v_res) & (carries | near))
+
+
+def _from_first(carries: np.ndarray, slow: np.ndarray) -> np.ndarray:
+    """The runs of `slow`, each from its first row that `carries` on; one that begins in row 0 is closed from there.
+
+    >>> carries, slow = np.array([0, 0, 1, 0, 0, 0], bool), np.array([0, 1, 1, 1, 0, 1], bool)
+    >>> _from_first(carries, slow).astype(int)
+    array([0, 0, 1, 1, 0, 0])
+    """
+    counted = np.cumsum(carries)
+    before_run = np.maximum.accumulate(np.where(slow, -1, counted))  # percussions before the run began
+    return slow & (counted > before_run)
+
+
+def _time_to_zero(x: float, v: float, a: float, dt: float) -> float:
+    """First zero of x + v s + a s^2/2 for x that falls, at most a step ago (x is negative already) or a step ahead."""
+    s = -x / v
+    for _ in range(3):  # Newton's method: a s is a small part of v
+        s -= (x + v * s + a * s * s / 2) / (v + a * s) if v + a * s else 0.0
+    return float(np.clip(s, -dt, dt))
+
+
+def _closings_and_openings(solution: Solution, k: int, closed: np.ndarray, impacts: list[Event]) -> list[Event]:
+    out = []
+    name, impact_times = solution.names.contacts[k], {e.step: e.time for e in impacts}
+    for i in np.flatnonzero(closed[1:] != closed[:-1]) + 1:
+        kind, time = ("closing", impact_times.get(int(i), float(solution.t[i]))) if closed[i] else ("opening", None)
+        out.append(
+            Event(
+                time=float(solution.t[i - 1]) if time is None else time,
+                kind=kind,
+                contact=name,
+                step=int(i),
+                percussion=float(solution.P_N[i, k]),
+                before=float(solution.gap_dot[i - 1, k]),
+                after=float(solution.gap_dot[i, k]),
+            )
+        )
+    return out
+
+
+def _friction(
+    solution: Solution, k: int, active: np.ndarray, closing_times: dict[tuple[str, int], float]
+) -> list[Event]:
+    """Changes between stick and slip of a friction element while it is active."""
+    t, columns, name = solution.t, solution.names.friction_slices[k], solution.names.friction[k]
+    slip, P = solution.slip[:, columns], solution.P_F[:, columns]
+    speed, dt, tol = np.linalg.norm(slip, axis=1), np.diff(t), _tolerance(solution)
+    changes = np.linalg.norm(np.diff(slip, axis=0), axis=1)
+    sliding = active[1:] & active[:-1] & (speed[:-1] > tol) & (speed[1:] > tol)
+    limit = max(tol, 0.01 * float(np.median(changes[sliding]))) if sliding.any() else tol
+    status = np.where(active, np.where(speed <= limit, 1, 2), 0)  # 0 open, 1 stick, 2 slip
+    turned = (slip[1:] * slip[:-1]).sum(axis=1) < 0
+    changed = (status[1:] != status[:-1]) | ((status[1:] == 2) & turned)
+    out = []
+    for i in np.flatnonzero(changed & (status[1:] > 0)) + 1:
+        kind = "stick" if status[i] == 1 else "slip" if status[i] != status[i - 1] else "reversal"
+        time = float(t[i - 1])
+        if status[i - 1] == 0:
+            time = closing_times.get((name, int(i)), float(t[i]))
+        elif kind != "slip":  # the slip before goes on to its zero
+            rate = (speed[i - 2] - speed[i - 1]) / dt[i - 2] if i > 1 and status[i - 2] == 2 else 0.0
+            time += float(min(speed[i - 1] / rate, dt[i - 1])) if rate > 0 else float(dt[i - 1])
+        P_F = float(np.linalg.norm(P[i]))
+        out.append(Event(time, kind, name, int(i), P_F, float(speed[i - 1]), float(speed[i])))
+    return out
+
+
+def _accumulations(contact: str, impacts: list[Event]) -> list[Accumulation]:
+    """Geometric series among the impacts of a contact: longest runs of intervals that shrink alike."""
+    out = []
+    first = 0
+    times = np.array([e.time for e in impacts])
+    intervals = np.diff(times)
+    for k in range(1, len(intervals) + 1):
+        if k < len(intervals) and intervals[k] < intervals[k - 1]:
+            continue
+        found = _geometric(contact, times[first : k + 1])
+        out += [found] if found else []
+        first = k
+    return out
+
+
+def _geometric(contact: str, times: np.ndarray) -> Accumulation | None:
+    if len(times) < FEWEST_IMPACTS:
+        return None
+    x, y = times[:-1] - times[0], times[1:] - times[0]
+    r, c = np.polyfit(x, y, 1)
+    error = float(np.abs(r * x + c - y).max())
+    if not 0 < r < 1 or error > 0.05 * (times[1] - times[0]):
+        return None
+    limit = float(times[0] + c / (1 - r))
+    return Accumulation(max(limit, float(times[-1])), contact, float(r), len(times), error)

@@ -1,0 +1,427 @@
+"""The loop of event-driven integration: smooth phases by SciPy, events by root finding, modes by complementarity.
+
+The five problems it solves are stages, written in `schemes.event_driven`; here they are functions of numbers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy import integrate
+from scipy.optimize import brentq
+
+from stickslip.engine.derive import Model
+from stickslip.engine.program import Program
+from stickslip.engine.run import RESULTS, Failure, Start
+from stickslip.engine.stage import SPACES
+
+ROUND_OFF = 1e-12  # relative residual of the five problems: their linear systems are solved to about 1e-14
+GAP = 16 * np.finfo(float).eps  # of the size of the coordinates: what counts as touching
+# Contacts that close at once in exact arithmetic (a flat face) do so to the accuracy of the positions only. One impact of
+# both differs from two impacts in a row, so approaching contacts within this distance (of the size of the coordinates) are
+# taken together.
+TOGETHER = 1e-10
+SLIP = 1e-10  # speed, relative to the velocities, that counts as none
+MARGIN = 1e-10  # forces: relative distance to zero, or to the friction cone, that counts as none
+SAMPLES = 4  # of every step of the integrator, in search of events; gaps are followed to their minima in between
+
+
+class EventOptions(NamedTuple):
+    """As in `schemes.EventDriven`."""
+
+    rtol: float
+    atol: float
+    integrator: str
+    rest_velocity: float
+    max_events: int
+
+
+class Trouble(Exception):
+    """The run cannot go on; `advance` makes a failure of it."""
+
+    def __init__(self, stage: str, message: str, residual: float = np.nan):
+        super().__init__(message)
+        self.stage, self.residual = stage, residual
+
+
+class Routine:
+    """A program of one stage as a function of numbers: fields in, fields out."""
+
+    def __init__(self, program: Program, inputs: Sequence[str], outputs: Sequence[str], start: Start):
+        from stickslip.engine.advance import workspace
+
+        layout = program.layout
+        self._program, self._work, self._memory = program, workspace(program), np.zeros(layout.total)
+        self._memory[layout.places("parameters")] = start.parameters
+        self._inputs, self._record = (
+            np.concatenate([layout.places(n) for n in names]).astype(np.int64) for names in (inputs, outputs)
+        )
+        ends = np.cumsum([0, *[layout.size[n] for n in outputs]])
+        self._slices = {n: slice(a, b) for n, a, b in zip(outputs, ends[:-1], ends[1:], strict=True)}
+        self._counts = np.zeros(len(program.solved), np.int64), np.zeros(len(program.solved))
+        self._iterations, self._prox = start.max_iterations, start.prox or 0.0
+
+    def __call__(self, *values: float | np.ndarray, scale: float = 1.0) -> dict[str, np.ndarray]:
+        """Solve, to ROUND_OFF of `scale`, the expected size of the unknowns; once more if they are found to be larger."""
+        from stickslip.engine.advance import Options, call
+
+        p, out = self._program, np.empty(self._record.size)
+        given = np.concatenate([np.atleast_1d(v) for v in values])
+        for expected in (scale, 1e3 * scale, 1e6 * scale):
+            options = Options(ROUND_OFF * max(1.0, expected), self._iterations, self._prox)
+            failed = call(
+                p.step,
+                p.tables,
+                self._memory,
+                self._work,
+                options,
+                self._inputs,
+                given,
+                self._record,
+                out,
+                *self._counts,
+            )
+            size = np.abs(out).max(initial=1.0)
+            if failed < 0 and np.isfinite(size):
+                return {name: out[s] for name, s in self._slices.items()}
+            if not size > expected:
+                break
+        residual, name = float(self._counts[1].max(initial=0.0)), p.solved[0]
+        raise Trouble(
+            name, f"the problem of {name.replace('_', ' ')} has no solution, residual {residual:.2e}", residual
+        )
+
+
+@dataclass
+class Modes:
+    """Of all contacts (closed) and friction components (stick, direction of slip); numbers 0 and 1, as kernels want them."""
+
+    closed: np.ndarray
+    stick: np.ndarray
+    direction: np.ndarray
+
+
+class Sample(NamedTuple):
+    """A look at a step: numbers that are positive as long as the modes last, and velocities of open gaps (1 for closed)."""
+
+    t: float
+    lasting: np.ndarray
+    gap_dot: np.ndarray
+
+
+class Element(NamedTuple):
+    """A friction element: its rows, and its normal contact or -1."""
+
+    rows: slice
+    normal: int
+
+
+def _elements(model: Model) -> tuple[Element, ...]:
+    out, n_N, n_F = [], 0, 0
+    for part in model.parts:
+        for f in part.type.frictions:
+            rows = slice(n_F + f.first, n_F + f.first + f.size)
+            out.append(Element(rows, n_N + f.normal if f.normal >= 0 else -1))
+        n_N, n_F = n_N + part.type.n["N"], n_F + part.type.n["F"]
+    return tuple(out)
+
+
+class EventRun:
+    """One trajectory, see `engine.run.Run`. Iterations count right-hand sides, residuals are the drift from the constraints."""
+
+    stages: tuple[str, ...] = ("motion",)
+    failure: Failure | None = None
+
+    def __init__(self, model: Model, programs: Mapping[str, Program], start: Start, options: EventOptions):
+        size = programs["motion"].layout.size
+        self.options, self.start, self.elements = options, start, _elements(model)
+        state, modes = ("t_0", "q_0", "u_0"), ("closed", "stick", "direction")
+        seen = ("a", "qdot", "la.g", "la.gamma", "la.N", "force.F", "radius", "gap", "gap_dot", "slip")
+        self._motion = Routine(programs["motion"], (*state, *modes), seen, start)
+        given = (*state, "open", "sliding", "direction")
+        self._choice = Routine(programs["choice"], given, ("status", "la.F", "radius"), start)
+        percussions = tuple(f"P.{space}" for space in SPACES)
+        self._impact = Routine(programs["impact"], (*state, "open"), ("u_1", *percussions), start)
+        self._project_q = Routine(programs["project_positions"], ("t_0", "q_0", "closed"), ("q_1",), start)
+        self._project_u = Routine(programs["project_velocities"], (*state, "closed", "stick"), ("u_1",), start)
+
+        self.done, self.seconds = 0, 0.0
+        self.n_q, self.n_u, self.n_N = start.q.size, start.u.size, size["la.N"]
+        self._sizes = [self.n_q, self.n_u, *[size[f"la.{space}"] for space in SPACES]]
+        self.y = np.concatenate([start.q, start.u, np.zeros(sum(self._sizes[2:]))])
+        self.modes = Modes(np.zeros(self.n_N), np.zeros(size["la.F"]), np.zeros(size["la.F"]))
+        self.t, self._step, self._scale = start.t, start.dt, 1.0
+        self._floor = np.zeros(self.n_N)  # gaps at the last event where they are negative by rounding errors
+        self.rows = np.zeros((start.steps + 1, self.y.size))
+        self.rows[0] = self.y
+        self.events, self.last_event = np.zeros(start.steps + 1, np.int64), np.full(start.steps + 1, np.nan)
+        self.iterations, self.residuals = np.zeros((start.steps, 1), np.int64), np.zeros((start.steps, 1))
+
+    # -- what `solve` sees -----------------------------------------------------------------------------------------
+
+    def advance(self, interrupted: Callable[[], bool], show: Callable[[int], None]) -> None:
+        """All intervals of the output."""
+        begin = time.perf_counter()
+        while not self.complete and self.failure is None and not interrupted():
+            try:
+                self._interval(self.done)
+            except Trouble as trouble:
+                t_1 = self.start.t + (self.done + 1) * self.start.dt
+                self.failure = Failure(t_1, trouble.stage, trouble.residual, str(trouble))
+                break
+            self.done += 1
+            self.rows[self.done] = self.y
+            show(self.done)
+        self.seconds += time.perf_counter() - begin
+
+    @property
+    def complete(self) -> bool:
+        """Whether the end time is reached."""
+        return self.done == self.start.steps
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """The results so far."""
+        n = self.done + 1
+        parts = np.split(self.rows[:n], np.cumsum(self._sizes)[:-1], axis=1)
+        out = {name: np.ascontiguousarray(part) for name, part in zip(RESULTS, parts, strict=True)}
+        t = self.start.t + self.start.dt * np.arange(n)
+        return {"t": t[:, None], **out, "events": self.events[:n], "last_event": self.last_event[:n]}
+
+    # -- one interval ----------------------------------------------------------------------------------------------
+
+    def _interval(self, k: int) -> None:
+        """From output time k to the next; the percussions are those of this interval."""
+        t_end = self.start.t + (k + 1) * self.start.dt
+        self.y[self.n_q + self.n_u :] = 0.0
+        if k == 0:
+            self._settle()
+        while self.t < t_end:
+            event = self._integrate(t_end, k)
+            self.residuals[k] = max(self.residuals[k], self._project())
+            if event is None:
+                break
+            self.events[k + 1] += 1
+            self.last_event[k + 1] = self.t
+            if self.events[k + 1] > self.options.max_events:
+                raise Trouble(
+                    "motion",
+                    f"more than {self.options.max_events} events before t = {self.t:.9g}: impacts accumulate, or a contact "
+                    "chatters. An event-capturing method such as rattle passes such points; a larger rest_velocity or "
+                    "max_events may do",
+                )
+            self._transition(event)
+        self.t = t_end
+        self._follow_directions()
+
+    def _integrate(self, t_end: float, k: int) -> int | None:
+        """Integrate to the next event, or to t_end; which event it is."""
+        o = self.options
+        method = getattr(integrate, o.integrator)
+
+        def solver(t: float, y: np.ndarray, t_bound: float):
+            first = min(self._step, t_bound - t)
+            return method(self._rate, t, y, t_bound, rtol=o.rtol, atol=o.atol, first_step=first)
+
+        phase = solver(self.t, self.y, t_end)
+        longest = 0.0
+        while phase.status == "running":
+            t_a, y_a = phase.t, phase.y
+            self._advance(phase)
+            longest = max(longest, phase.t - t_a)
+            found = self._search(phase.dense_output(), t_a, phase.t)
+            if found is not None:
+                t_event, event = found
+                # Dense output is of lower order than the steps: integrate to the event itself.
+                last = solver(t_a, y_a, t_event) if t_event > t_a else None
+                while last is not None and last.status == "running":
+                    self._advance(last)
+                self.iterations[k] += phase.nfev + (0 if last is None else last.nfev)
+                self.t, self.y = t_event, (y_a if last is None else last.y).copy()
+                return event
+        self.iterations[k] += phase.nfev
+        self.t, self.y, self._step = t_end, phase.y.copy(), 2 * longest  # the error control takes it back if it must
+        return None
+
+    @staticmethod
+    def _advance(solver: integrate.OdeSolver) -> None:
+        message = solver.step()
+        if solver.status == "failed":
+            raise Trouble("motion", f"the integrator stops at t = {solver.t:.9g}: {message}")
+
+    def _rate(self, t: float, y: np.ndarray) -> np.ndarray:
+        v = self._see(t, y)
+        return np.concatenate([v["qdot"], v["a"], v["la.g"], v["la.gamma"], v["la.N"], v["force.F"]])
+
+    def _see(self, t: float, y: np.ndarray) -> dict[str, np.ndarray]:
+        q, u = y[: self.n_q], y[self.n_q : self.n_q + self.n_u]
+        m = self.modes
+        v = self._motion(t, q, u, m.closed, m.stick, m.direction, scale=self._scale)
+        self._scale = np.abs(v["a"]).max(initial=1.0)
+        return v
+
+    # -- events ----------------------------------------------------------------------------------------------------
+
+    def _search(self, dense: Callable[[float], np.ndarray], t_a: float, t_b: float) -> tuple[float, int] | None:
+        """The first event in a step, if there is one: its time and its number (contacts, then friction elements)."""
+        if not self.n_N and not self.elements:
+            return None
+
+        def look(t: float) -> Sample:
+            return Sample(t, *self._watch(t, dense(t)))
+
+        def root(what: str, j: int, a: float, b: float) -> float:
+            return _root(lambda t: float(getattr(look(t), what)[j]), a, b)
+
+        before = look(t_a)
+        for t in np.linspace(t_a, t_b, SAMPLES + 1)[1:]:
+            now = look(t)
+            turned = np.flatnonzero((before.gap_dot < 0) & (now.gap_dot > 0))  # a gap had its minimum in between
+            minima = sorted(root("gap_dot", int(j), before.t, t) for j in turned)
+            for sample in [*map(look, minima), now]:
+                below = np.flatnonzero(sample.lasting < 0)
+                if below.size:
+                    return min((root("lasting", int(j), before.t, sample.t), int(j)) for j in below)
+                before = sample
+        return None
+
+    def _watch(self, t: float, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What a `Sample` holds: contacts first, then friction elements."""
+        v, m = self._see(t, y), self.modes
+        force = MARGIN * max(1.0, np.abs(v["la.N"]).max(initial=0.0))
+        reach = GAP * max(1.0, np.abs(y[: self.n_q]).max(initial=0.0))
+        closed = m.closed > 0
+        out = [np.where(closed, v["la.N"] + force, v["gap"] - self._floor + reach)]
+        for e in self.elements:
+            d, stick = m.direction[e.rows], m.stick[e.rows][0] > 0
+            if stick:
+                margin = v["radius"][e.rows][0] - np.linalg.norm(v["force.F"][e.rows])
+                out.append([margin + force])
+            else:
+                out.append([d @ v["slip"][e.rows] + self._no_slip(y) if d.any() else 1.0])
+        return np.concatenate(out), np.where(closed, 1.0, v["gap_dot"])
+
+    def _no_slip(self, y: np.ndarray) -> float:
+        return SLIP * max(1.0, np.abs(y[self.n_q : self.n_q + self.n_u]).max(initial=0.0))
+
+    def _transition(self, event: int) -> None:
+        """New modes after an event."""
+        if event < self.n_N and self.modes.closed[event] > 0:
+            return self._settle(leaving=event)
+        if event < self.n_N:
+            return self._settle(landing=event)
+        e = self.elements[event - self.n_N]
+        if self.modes.stick[e.rows][0] > 0:
+            force = self._see(self.t, self.y)["force.F"][e.rows]
+            return self._settle(slipping=event - self.n_N, direction=-force / np.linalg.norm(force))
+        return self._settle(stopping=event - self.n_N)
+
+    def _settle(
+        self,
+        *,
+        landing: int | None = None,
+        leaving: int | None = None,
+        slipping: int = -1,
+        direction: np.ndarray | None = None,
+        stopping: int = -1,
+    ) -> None:
+        """Impacts if there are any, then the modes of the motion that follows.
+
+        landing: a contact whose gap has come to zero. leaving: one whose force has. slipping: an element whose friction force
+        has come to its bound; it begins to slide in `direction`. stopping: an element whose slip has come to zero.
+        """
+        rest = self.options.rest_velocity
+        v = self._see(self.t, self.y)
+        size = max(1.0, np.abs(self.y[: self.n_q]).max(initial=0.0))
+        near = np.where(v["gap_dot"] < -rest, TOGETHER, 2 * GAP) * size
+        touching = (self.modes.closed > 0) | (v["gap"] <= near)
+        if landing is not None:
+            touching[landing] = True
+        self.modes.closed = touching.astype(float)
+        self._project(positions=True)
+        for _ in range(self.options.max_events):
+            v = self._see(self.t, self.y)
+            if not (touching & (v["gap_dot"] < -rest)).any():
+                break
+            self._jump(touching)
+        else:
+            raise Trouble("impact", f"impacts at t = {self.t:.9g} follow one another without end")
+        resting = touching & (v["gap_dot"] <= rest)
+        if leaving is not None:
+            resting[leaving] = False
+        self._choose(resting, v["slip"], slipping, direction, stopping)
+
+    def _jump(self, touching: np.ndarray) -> None:
+        """An impact (2)."""
+        q, u = self.y[: self.n_q], self.y[self.n_q : self.n_q + self.n_u]
+        v = self._impact(self.t, q, u, np.where(touching, -1.0, 1.0), scale=np.abs(u).max(initial=1.0))
+        self.y[self.n_q :] = np.concatenate([v["u_1"], self.y[self.n_q + self.n_u :] + _percussions(v)])
+
+    def _choose(
+        self, resting: np.ndarray, slip: np.ndarray, slipping: int, direction: np.ndarray | None, stopping: int
+    ) -> None:
+        """Modes on acceleration level (3), for contacts at rest."""
+        still, given = np.zeros_like(slip), np.zeros_like(slip)
+        for k, e in enumerate(self.elements):
+            if e.normal >= 0 and not resting[e.normal]:
+                continue
+            speed = np.linalg.norm(slip[e.rows])
+            if k == slipping:
+                given[e.rows] = direction
+            elif k == stopping or speed <= 2 * self._no_slip(self.y):
+                still[e.rows] = 1.0
+            else:
+                given[e.rows] = slip[e.rows] / speed
+        # Not yet onto no slip: at a dead centre slip reverses, and to stick there would stop the whole mechanism.
+        self.modes = Modes(resting.astype(float), np.zeros_like(still), given)
+        self._project()
+        q, u = self.y[: self.n_q], self.y[self.n_q : self.n_q + self.n_u]
+        v = self._choice(self.t, q, u, np.where(resting, -1.0, 1.0), 1.0 - still, given, scale=self._scale)
+        closed = resting & (v["status"] < 0)
+        for e in self.elements:
+            if not still[e.rows].any():
+                continue
+            force, radius = v["la.F"][e.rows], v["radius"][e.rows][0]
+            size = np.linalg.norm(force)
+            if e.normal >= 0 and not closed[e.normal]:
+                still[e.rows] = 0.0
+            elif size > 0 and size >= radius * (1 - MARGIN):
+                still[e.rows], given[e.rows] = 0.0, -force / size
+        for e in self.elements:
+            if e.normal >= 0 and not closed[e.normal]:
+                given[e.rows] = 0.0
+        self.modes = Modes(closed.astype(float), still, given)
+        self._project()
+        self._floor = np.minimum(self._see(self.t, self.y)["gap"], 0.0)
+
+    def _follow_directions(self) -> None:
+        """Directions of slip in the plane turn with the slip."""
+        slip = self._see(self.t, self.y)["slip"]
+        for e in self.elements:
+            d, v = self.modes.direction[e.rows], slip[e.rows]
+            if d.size > 1 and d.any() and np.linalg.norm(v) > 2 * self._no_slip(self.y):
+                self.modes.direction[e.rows] = v / np.linalg.norm(v)
+
+    def _project(self, positions: bool = False) -> float:
+        """q and u onto the constraints of the modes (4, 5), or q alone; how far that was."""
+        q, u, m = self.y[: self.n_q], self.y[self.n_q : self.n_q + self.n_u], self.modes
+        q_1 = self._project_q(self.t, q, m.closed)["q_1"]
+        size = np.abs(u).max(initial=1.0)
+        u_1 = u if positions else self._project_u(self.t, q_1, u, m.closed, m.stick, scale=size)["u_1"]
+        moved = max(np.abs(q_1 - q).max(initial=0.0), np.abs(u_1 - u).max(initial=0.0))
+        self.y[: self.n_q], self.y[self.n_q : self.n_q + self.n_u] = q_1, u_1
+        return moved
+
+
+def _percussions(v: Mapping[str, np.ndarray]) -> np.ndarray:
+    return np.concatenate([v[f"P.{space}"] for space in SPACES])
+
+
+def _root(f: Callable[[float], float], a: float, b: float) -> float:
+    """The zero of f in [a, b], to round-off; a if f is negative there already."""
+    if f(a) <= 0 if f(b) < 0 else f(a) >= 0:
+        return a
+    return float(brentq(f, a, b, xtol=1e-16, rtol=4 * np.finfo(float).eps))

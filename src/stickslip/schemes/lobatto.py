@@ -1,0 +1,174 @@
+"""Nonsmooth Lobatto IIIA-IIIB methods with any number of stages.
+
+G. Capobianco, J. Harsch, S. Leyendecker: Lobatto-type variational integrators for mechanical systems with frictional
+contact (2024), sections 4 and 5. Numbers at the lines are its equations; sums run over the s stages, t_i = t_0 + c_i dt.
+
+    Q_i = q_0 + dt sum_j a_ij qdot(t_j, Q_j, V_j),   Q_1 = q_0,  Q_s = q_1       Lobatto IIIA         (47a, c)
+    F_i = dt b(t_i, Q_i, V_i) + W(t_i, Q_i) R_i                                                       (47f)
+    p(t_i, Q_i, V_i) = p(t_0, q_0, u_0) + sum_j a^_ij F_j,   a^_is = 0           Lobatto IIIB         (47d, e)
+        for i = 2, ..., s, enforced by R_(i-1):
+        g(t_i, Q_i) = 0,  gamma(t_i, Q_i, V_i) = 0                                                    (50, 51)
+        g_N(t_i, Q_i) in N_R-(-R_N),  gamma_F(t_i, Q_i, V_i) in N_C(-R_F)                             (52, 57)
+    p(t_1, q_1, u_1) = p(t_0, q_0, u_0) + sum_j b_j F_j,      P = sum_j b_j R_j                       (47b, 49, 55)
+        g_dot(t_1, q_1, u_1) = 0,  gamma(t_1, q_1, u_1) = 0                                           (50, 51)
+        xi_N in N_R-(-P_N) for contacts that are closed at q_1, else P_N = 0                          (56)
+        xi_F in N_C(-P_F)                                                                             (58)
+
+The last multiplier R_s acts on u_1 alone because a^_is = 0, so the paper's one system (60) falls apart into two, exactly as
+RATTLE does: all V_i with R_1 ... R_(s-1) first, then u_1 with R_s. The percussion R is dt times a force in smooth motion.
+
+Good for: accuracy in smooth and in persistent contact, order 2s - 2; no penetration, constraints on position and velocity
+level. For s = 2 and constant mass it is RATTLE. After an impact the order drops to 1 as for every event-capturing scheme.
+Beyond the paper: qdot = B u + beta. The pair is then still of order 2s - 2, but not variational, and for s > 2 the norm of
+a quaternion is kept to that order only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+from numpy.polynomial.legendre import Legendre
+
+from stickslip.engine.derive import PartType, Percussions
+from stickslip.engine.program import StageFunction
+from stickslip.engine.stage import Stage
+from stickslip.errors import OptionError
+from stickslip.schemes.scheme import Facts, Scheme
+
+
+class Tableau(NamedTuple):
+    """Nodes c, weights b, coefficients of Lobatto IIIA (a) and Lobatto IIIB (a_hat)."""
+
+    c: np.ndarray
+    b: np.ndarray
+    a: np.ndarray
+    a_hat: np.ndarray
+
+
+@cache
+def tableau(s: int) -> Tableau:
+    """The coefficients for s stages, to round-off.
+
+    The nodes are -1, 1 and the zeros x_j of P'_(s-1), moved to [0, 1]. IIIA is collocation, a_ij the integral of the
+    Lagrange polynomial l_j up to c_i. In Legendre polynomials l_j = w_j sum_k P_k(x_j) P_k/n_k with the weights
+    w_j = 2/(s (s-1) P_(s-1)(x_j)^2) and the norms n_k = 2/(2k+1), n_(s-1) = 2/(s-1) of the Lobatto quadrature: all terms
+    are of order 1, where a Vandermonde matrix would lose a digit a stage.
+
+    >>> tableau(3).a[1] * 24
+    array([ 5.,  8., -1.])
+    """
+    P = [Legendre.basis(k) for k in range(s + 1)]
+    inner = np.sort(P[s - 1].deriv().roots().real)
+    for _ in range(2):  # roots are eigenvalues, good to 1e-14; Newton's method brings them to round-off
+        inner = inner - P[s - 1].deriv()(inner) / P[s - 1].deriv(2)(inner)
+    x = np.array([-1.0, *(inner - inner[::-1]) / 2, 1.0])
+    w = 2 / (s * (s - 1) * P[s - 1](x) ** 2)
+    norm = np.array([2 / (2 * k + 1) for k in range(s - 1)] + [2 / (s - 1)])
+    basis = np.array([P[k](x) for k in range(s)]) * w / norm[:, None]  # (k, j)
+    integral = np.array(
+        [x + 1] + [(P[k + 1](x) - P[k - 1](x)) / (2 * k + 1) for k in range(1, s)]
+    )  # of P_k from -1 to x_i
+    a, b = integral.T @ basis / 2, w / 2
+    a[0], a[-1] = 0.0, b
+    a_hat = b - b * a.T / b[:, None]  # (46)
+    a_hat[:, 0], a_hat[:, -1] = b[0], 0.0
+    return Tableau((x + 1) / 2, b, a, a_hat)
+
+
+@dataclass(frozen=True)
+class Lobatto(Scheme):
+    """Nonsmooth Lobatto IIIA-IIIB with s >= 2 stages, of order 2s - 2 while the contact status does not change.
+
+    >>> import stickslip as ss
+    >>> solution = ss.solve(ss.benchmarks.bouncing_ball(), t_end=0.1, dt=1e-2, method=ss.Lobatto(stages=3))
+    """
+
+    stages: int = 3
+
+    name = "lobatto"
+    facts = Facts(
+        summary="s stages on position and velocity level; no penetration, order 2s - 2 in persistent contact",
+        source="Capobianco, Harsch, Leyendecker 2024, (47) to (59)",
+        order=4,
+        unknowns={"position_stage": "3*n_u + 2*n_P", "velocity_stage": "n_u + n_P"},
+        levels=("position", "velocity"),
+        contact_level="position",
+        symmetric=True,
+        variational=True,
+    )
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.stages, int) or self.stages < 2:
+            raise OptionError(f"stages = {self.stages!r} of method 'lobatto' must be a whole number of at least 2")
+        s, unknowns = self.stages, dict(type(self).facts.unknowns)
+        unknowns["position_stage"] = f"{s}*n_u + {s - 1}*n_P"
+        object.__setattr__(self, "facts", replace(type(self).facts, order=2 * s - 2, unknowns=unknowns))
+
+    def step(self) -> tuple[StageFunction, ...]:
+        return self.position_stage, self.velocity_stage
+
+    def position_stage(self, part: PartType, s: Stage) -> None:
+        """All V_i and Q_i, and the percussions R_1, ..., R_(s-1)."""
+        c, _, a, a_hat = tableau(self.stages)
+        stages, dt, q_0 = range(self.stages), s.dt, s.q_0
+        t = [s.t_0 + c_i * dt for c_i in c]
+        V = [s.unknown(f"V_{i + 1}", "u", guess="u_0") for i in stages]
+        R = [s.percussions(f"R_{j + 1}") for j in stages[:-1]]
+
+        def kinematics(*later: ca.SX) -> list[ca.SX]:
+            rates = [part.qdot(*at) for at in zip(t, (q_0, *later), V, strict=True)]
+            return [later[i - 1] - q_0 - dt * _sum(a[i], rates) for i in stages[1:]]  # (47c)
+
+        Q = [q_0, *s.positions(self._later, kinematics)]
+        F = [
+            _force(part, dt, *at) for at in zip(t[:-1], Q[:-1], V[:-1], R, strict=True)
+        ]  # F_s does not enter: a^_is = 0
+        for i in stages:
+            s.equation(
+                part.p(t[i], Q[i], V[i]) - part.p(s.t_0, q_0, s.u_0) - _sum(a_hat[i, :-1], F), for_=V[i]
+            )  # (47d, e)
+        for i in stages[1:]:
+            R_N, R_F = R[i - 1].N, R[i - 1].F
+            s.zero(part.g(t[i], Q[i]), by=R[i - 1].g)  # (50)
+            s.zero(part.gamma(t[i], Q[i], V[i]), by=R[i - 1].gamma)  # (51)
+            s.normal(part.g_N(t[i], Q[i]), R_N, by=R_N, status="closed" if i == stages[-1] else None)  # (52, 67)
+            s.friction(part.gamma_F(t[i], Q[i], V[i]), R_F, radius=part.radius(t[i], Q[i], R_N, dt), by=R_F)  # (57)
+
+    def velocity_stage(self, part: PartType, s: Stage) -> None:
+        """u_1 and R_s; the impact law is one of the percussions of the whole step."""
+        c, b, _, _ = tableau(self.stages)
+        stages, dt, q_1 = range(self.stages), s.dt, s.known("q_1", "q")
+        Q = [s.q_0, *[s.known(name, "q") for name in self._later]]
+        V = [s.known(f"V_{i + 1}", "u") for i in stages]
+        u_1 = s.unknown("u_1", "u", guess=f"V_{self.stages}")
+        R = [*[s.known_percussions(f"R_{j + 1}") for j in stages[:-1]], s.percussions(f"R_{self.stages}")]
+        F = [_force(part, dt, s.t_0 + c[i] * dt, Q[i], V[i], R[i]) for i in stages]
+        P = _sum(b, R)  # (55, 59)
+        before, after = (s.t_0, s.q_0, s.u_0), (s.t_1, q_1, u_1)
+        s.equation(part.p(*after) - part.p(*before) - _sum(b, F), for_=u_1)  # (47b, 49)
+        s.zero(part.g_dot(*after), by=R[-1].g)  # (50)
+        s.zero(part.gamma(*after), by=R[-1].gamma)  # (51)
+        s.normal(part.xi_N(after, before), P.N, by=R[-1].N, where="closed")  # (56)
+        s.friction(part.xi_F(after, before), P.F, radius=part.radius(s.t_1, q_1, P.N, dt), by=R[-1].F)  # (58)
+        s.update_percussions("P", P)
+
+    @property
+    def _later(self) -> list[str]:
+        """Names of Q_2, ..., Q_s."""
+        return [*[f"Q_{i}" for i in range(2, self.stages)], "q_1"]
+
+
+def _force(part: PartType, dt: ca.SX, t: ca.SX, Q: ca.SX, V: ca.SX, R: Percussions) -> ca.SX:
+    return dt * part.b(t, Q, V) + part.W(t, Q) @ R  # (47f), with W at t_i
+
+
+def _sum(weights, terms):
+    """Weighted sum; NumPy's numbers become Python's, so that CasADi's and our own products apply."""
+    first, *others = [float(w) * x for w, x in zip(weights, terms, strict=True)]
+    for x in others:
+        first = first + x
+    return first

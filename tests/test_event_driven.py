@@ -1,0 +1,244 @@
+"""The event-driven reference: exact values, conservation, every kind of event, and what converges to it."""
+
+import numpy as np
+import pytest
+
+import stickslip as ss
+from stickslip.math import cos, diag, sin
+
+
+def solve(system, t_end, dt=1e-2, **options):
+    return ss.solve(system, t_end, dt, method="event-driven", **options)
+
+
+def events(solution):
+    """Times of the events, the last of every interval."""
+    t = solution.extra["last_event"]
+    return t[~np.isnan(t)]
+
+
+# -- exact values of the benchmarks -------------------------------------------------------------------------------------
+
+G, MU, HEIGHT = 9.81, 0.2, 0.9
+FALL = np.sqrt(2 * HEIGHT / G)  # 0.428353
+
+
+def test_ball_bounces_until_it_rests():
+    """Impacts at t_1 (1 + 2 e + 2 e^2 + ...), up to 3 t_1 = 1.285059 for e = 1/2; bounces end below rest_velocity."""
+    s = solve(ss.benchmarks.rotating_bouncing_ball(case=1), 1.5, dt=1e-3)
+    t = events(s)
+    expected = FALL * (1 + 2 * np.cumsum([0.0, *0.5 ** np.arange(1, 9)]))
+    assert np.allclose(t[:9], expected, rtol=0, atol=1e-11)
+    assert abs(t[-1] - 3 * FALL) < 2 * 1e-5 / G * 2  # the sum of the bounces that are left out
+    assert np.abs(s.u[-1]).max() < 1e-12
+    assert s.gap.min() > -1e-12
+    assert s.P_N.sum() == pytest.approx(1.5 * G, abs=2e-5)  # momentum balance, up to rest_velocity
+
+
+def test_ball_slides_then_rolls():
+    """Sliding ends after 2 (R omega - ...)/(7 mu g): t = 0.728120; then -10/7, 100/7, and no friction."""
+    s = solve(ss.benchmarks.rotating_bouncing_ball(case=2), 1.5)
+    P_N = np.sqrt(2 * G * HEIGHT)
+    slip = 5 - 7 / 2 * MU * P_N
+    assert np.allclose(events(s), [FALL, FALL + slip / (7 / 2 * MU * G)], rtol=0, atol=1e-9)
+    assert events(s)[1] == pytest.approx(0.728120, abs=1e-6)
+    after = s.u[43]  # t = 0.43
+    assert after[0] == pytest.approx(-MU * P_N - MU * G * (0.43 - FALL), abs=1e-9)
+    assert s.P_N[43, 0] == pytest.approx(P_N + G * (0.43 - FALL), abs=1e-9)
+    assert np.allclose(s.u[-1], [-10 / 7, 0, 100 / 7], atol=1e-9)
+    assert np.abs(s.P_F[-1]).max() < 1e-12
+
+
+def test_ball_sticks_at_once():
+    s = solve(ss.benchmarks.rotating_bouncing_ball(case=3), 1.0)
+    assert np.allclose(events(s), [FALL], rtol=0, atol=1e-11)
+    assert np.allclose(s.u[43:], [-2 / 7, 0, 20 / 7], atol=1e-11)
+
+
+@pytest.mark.parametrize("case, t_rest, x_rest", [(1, 2.097352, 2.849185), (2, 1.929586, 2.980389)])
+def test_slope_comes_to_rest(case, t_rest, x_rest):
+    s = solve(ss.benchmarks.point_mass_on_slope(case=case), 2.4)
+    assert np.allclose(events(s), [t_rest], rtol=0, atol=1e-6)
+    assert s.q[-1, 0] == pytest.approx(x_rest, abs=1e-6)
+    assert np.abs(s.u[-1]).max() < 1e-12
+    if case == 1:
+        assert s.q[160, 0] == pytest.approx(2.554164, abs=1e-6)
+        assert np.linalg.norm(s.u[160]) == pytest.approx(1.175372, abs=1e-6)
+
+
+def test_slope_reverses_slip_and_lands():
+    """Case 3 goes uphill first and turns without sticking; case 4 falls 0.5 onto the slope, at t = sqrt(2 0.5/10)."""
+    turning = solve(ss.benchmarks.point_mass_on_slope(case=3), 2.4)
+    assert len(events(turning)) == 2
+    assert turning.slip[5, 0] < 0 < turning.slip[20, 0]
+    landing = solve(ss.benchmarks.point_mass_on_slope(case=4), 2.4)
+    assert events(landing)[0] == pytest.approx(np.sqrt(0.1), abs=1e-11)
+
+
+def test_slider_crank_crank_angle():
+    """9.0007 at t = 0.1 by an independent implementation of RATTLE with dt = 2e-5; 76 events on the way."""
+    s = solve(ss.benchmarks.slider_crank(), 0.1, dt=1e-3)
+    assert s.q[-1, 2] == pytest.approx(9.0007, abs=1e-4)
+    assert s.gap.min() > -1e-11
+    assert np.abs(s.g).max() < 1e-11
+    assert np.abs(s.g_dot).max() < 1.5e-10  # projected to 1e-12 of the velocities, which are 150
+
+
+# -- every kind of event ---------------------------------------------------------------------------------------------------
+
+
+def block(dimension):
+    """A block on a floor, pulled by the force 2 t: it slips once 2 t = mu m g = 3."""
+    s = ss.System("pulled block")
+    n = dimension + 1
+    q, u = s.coordinates("x y z" if dimension == 2 else "x z", initial=np.zeros(n), velocity=np.zeros(n))
+    s.mass_matrix(diag([1.0] * n))
+    s.force([2 * s.time, *[0.0] * (dimension - 1), -10.0])
+    s.contact(gap=q[-1], slip=u[:-1], friction=0.3, name="floor")
+    return s
+
+
+@pytest.mark.parametrize("dimension", [1, 2])
+def test_stick_ends_when_the_force_is_too_large(dimension):
+    s = solve(block(dimension), 3.0, dt=0.1)
+    assert np.allclose(events(s), [1.5], rtol=0, atol=1e-8)
+    assert np.abs(s.u[15]).max() < 1e-12
+    assert s.u[-1, 0] == pytest.approx(1.5**2, abs=1e-8)  # integral of 2 t - 3 from 1.5 to 3
+    assert s.q[-1, 0] == pytest.approx(1.5**3 / 3, abs=1e-8)
+    assert s.P_F[:, 0].sum() == pytest.approx(-(1.5**2) - 3 * 1.5, abs=1e-8)
+
+
+def test_spatial_slip_stops():
+    """A puck in the plane, friction opposite to the velocity: a straight line, at rest after v/(mu g)."""
+    s = ss.System("puck")
+    q, u = s.coordinates("x y z", initial=[0, 0, 0], velocity=[3, 4, 0])
+    s.mass_matrix(diag([2.0] * 3))
+    s.force([0, 0, -20.0])
+    s.contact(gap=q[2], slip=u[:2], friction=0.4, name="ice")
+    r = solve(s, 2.0, dt=0.1)
+    assert np.allclose(events(r), [5 / 4], rtol=0, atol=1e-8)
+    assert np.allclose(r.q[-1], [0.6 * 25 / 8, 0.8 * 25 / 8, 0], atol=1e-9)
+
+
+def test_dry_friction_takes_the_same_amplitude_every_half_period():
+    """A spring of 100 N/m and friction of 3 N: turning points fall by 2 * 3/100, every pi/10 s, until the spring is held."""
+    s = ss.System("dry oscillator")
+    (x,), (v,) = s.coordinates("x", initial=[0.2], velocity=[0])
+    s.kinetic_energy(v**2 / 2)
+    s.potential_energy(50 * x**2)
+    s.friction(slip=v, radius=3.0)
+    r = solve(s, 2.0)
+    assert np.allclose(events(r), np.pi / 10 * np.arange(1, 4), rtol=0, atol=1e-9)
+    assert r.q[-1, 0] == pytest.approx(-(0.2 - 3 * 0.06), abs=1e-9)
+    assert r.P_F[-1, 0] == pytest.approx(1e-2 * 100 * r.q[-1, 0], abs=1e-12)
+
+
+def test_contact_ends_when_its_force_does():
+    """A table that moves by 0.5 (1 - cos t) under a mass with g = 0.3: they part where its acceleration 0.5 cos t is -g."""
+    s = ss.System("shaker")
+    (z,), (v,) = s.coordinates("z", initial=[0], velocity=[0])
+    s.kinetic_energy(v**2 / 2)
+    s.potential_energy(0.3 * z)
+    s.contact(gap=z - 0.5 * (1 - cos(s.time)), name="table")
+    r = solve(s, 4.0)
+    lift = np.arccos(-0.6)
+    assert events(r)[0] == pytest.approx(lift, abs=1e-8)
+    k = 300
+    z_0, v_0, tau = 0.5 * (1 + 0.6), 0.5 * np.sin(lift), r.t[k] - lift
+    assert r.q[k, 0] == pytest.approx(z_0 + v_0 * tau - 0.15 * tau**2, abs=1e-9)
+
+
+def test_smooth_motion_keeps_energy_and_constraints():
+    s = ss.System("pendulum")
+    q, u = s.coordinates("x y theta", initial=[1, 0, 0], velocity=[0, 1, 1])
+    s.kinetic_energy((u[0] ** 2 + u[1] ** 2 + 0.1 * u[2] ** 2) / 2)
+    s.potential_energy(10 * q[1])
+    s.constraint([q[0] - cos(q[2]), q[1] - sin(q[2])])
+    r = solve(s, 10.0, dt=0.1, rtol=1e-12, atol=1e-13)
+    assert np.ptp(r.energy().total) < 1e-10
+    assert max(np.abs(r.g).max(), np.abs(r.g_dot).max()) < 1e-11
+
+
+# -- convergence to it ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method, order", [("rattle", 2), ("moreau", 1)])
+def test_schemes_converge_to_it_in_persistent_contact(method, order):
+    system = ss.benchmarks.point_mass_on_slope(case=1)
+    exact = solve(system, 1.6, dt=0.02)
+    dts, errors = np.array([2e-2, 1e-2, 5e-3]), []
+    for dt in dts:
+        s = ss.solve(system, 1.6, dt, method=method, tol=1e-12)
+        errors.append(np.abs(s.q[:: round(0.02 / dt)] - exact.q).max())
+    assert np.polyfit(np.log(dts), np.log(errors), 1)[0] == pytest.approx(order, abs=0.15)
+
+
+@pytest.mark.parametrize("method", ["rattle", "moreau"])
+def test_schemes_converge_to_it_through_impacts(method):
+    """Order 1 in the mean: two decades of dt reduce the error by more than a factor of 20."""
+    system = ss.benchmarks.rotating_bouncing_ball(case=2)
+    exact = solve(system, 1.0)
+    errors = [
+        np.abs(ss.solve(system, 1.0, dt, method=method).q[:: round(1e-2 / dt)] - exact.q).max() for dt in (1e-2, 1e-4)
+    ]
+    assert errors[1] < errors[0] / 20
+    assert errors[1] < 5e-3  # omega jumps by 21 within dt of the true impact: phi is wrong by up to 21 dt
+
+
+@pytest.mark.parametrize(
+    "name, t_end",
+    [("spring_pendulum", 2.0), ("woodpecker_toy", 0.3), ("ball_in_box", 3.0), ("slider_crank_minimal", 0.05)],
+)
+def test_rattle_converges_to_it_on_benchmarks(name, t_end):
+    """Ten times smaller steps, at least four times smaller errors (order 1, with constants that vary from impact to impact).
+
+    In `slider_crank_minimal` two corners land at once, one impact of both: taken one after the other, the errors would stay.
+    """
+    entry = ss.benchmarks.REGISTRY[name]
+    system = entry.build()
+    exact = solve(system, t_end, dt=10 * entry.dt)
+    errors = [
+        np.abs(ss.solve(system, t_end, entry.dt / f, tol=1e-10).q[:: 10 * f] - exact.q).max(axis=0).max()
+        for f in (1, 10)
+    ]
+    assert errors[1] < errors[0] / 4
+
+
+# -- options and failures ---------------------------------------------------------------------------------------------------
+
+
+def test_accumulation_without_rest_is_an_error():
+    with pytest.raises(ss.ConvergenceError, match="accumulate") as caught:
+        solve(ss.benchmarks.bouncing_ball(), 8.0, dt=0.1, max_events=10)
+    # Zeno point t_1 (1 + e)/(1 - e) with t_1 = sqrt(2/g): the interval before it is the last that is complete
+    assert caught.value.solution.t[-1] < np.sqrt(2 / G) * 7
+    assert len(caught.value.solution.t) > 20
+
+
+def test_tolerances_matter():
+    system = ss.benchmarks.point_mass_on_slope(case=1)
+    exact = solve(system, 1.6, dt=1.6, rtol=1e-13, atol=1e-14).q[-1]
+    coarse, fine = (np.abs(solve(system, 1.6, dt=1.6, rtol=r, atol=r).q[-1] - exact).max() for r in (1e-4, 1e-9))
+    assert fine < 1e-8 < coarse
+
+
+def test_stiff_integrator_gives_the_same():
+    system = ss.benchmarks.rotating_bouncing_ball(case=2)
+    assert np.allclose(
+        solve(system, 1.0, dt=0.1, integrator="Radau", rtol=1e-8).q, solve(system, 1.0, dt=0.1).q, atol=1e-7
+    )
+
+
+def test_bad_options_are_named():
+    with pytest.raises(ss.OptionError, match="integrator"):
+        ss.EventDriven(integrator="euler")
+    with pytest.raises(ss.OptionError, match="rtol"):
+        ss.EventDriven(rtol=-1.0)
+
+
+def test_results_can_be_saved(tmp_path):
+    s = solve(ss.benchmarks.rotating_bouncing_ball(case=3), 0.5)
+    loaded = ss.load(s.save(tmp_path / "ball.h5"))
+    assert np.array_equal(loaded.extra["last_event"], s.extra["last_event"], equal_nan=True)
+    assert loaded.extra["events"].sum() == 1
+    assert loaded.provenance["options"]["rtol"] == 1e-10
