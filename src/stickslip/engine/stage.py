@@ -14,13 +14,12 @@ and are seen by a part through its local slice. Every field keeps its value from
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import casadi as ca
 import numpy as np
-import scipy.sparse
-from scipy.sparse.csgraph import connected_components
 
 from stickslip.engine.derive import PartType, Percussions
 
@@ -225,11 +224,10 @@ def _solve_blocks(A: ca.SX, b: ca.SX) -> ca.SX:
     Two kinds of blocks have a closed form: identity rows (qdot = u), which cost nothing, and multiples of orthogonal
     matrices, x = A^T b/|row|^2, such as I - dt/4 Omega(u) of a quaternion. The others are eliminated.
     """
-    pattern = scipy.sparse.csc_matrix(ca.DM(A.sparsity(), 1.0).sparse())
-    count, label = connected_components(pattern, directed=False)
+    _, order, ends = (A.sparsity() + A.sparsity().T).scc()  # of a symmetric pattern: connected rows
     x = ca.SX.zeros(A.shape[0])
-    for k in range(count):
-        rows = [int(i) for i in np.flatnonzero(label == k)]
+    for first, last in itertools.pairwise(ends):
+        rows = sorted(order[first:last])
         block, right = ca.densify(A[rows, rows]), b[rows]
         if block.is_constant() and ca.DM(block).is_eye():
             x[rows] = right

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
-from scipy.linalg import null_space
-from scipy.optimize import nnls
 
 from stickslip.errors import InitialStateError
 from stickslip.model.declaration import TIME, Equations
@@ -95,6 +93,8 @@ def _smallest(
     W: np.ndarray, b: np.ndarray, M: np.ndarray, W_N: np.ndarray | None = None, b_N: np.ndarray | None = None
 ) -> np.ndarray:
     """The u of least kinetic energy with W u = b and W_N u >= b_N; dependent rows are no problem."""
+    from scipy.linalg import null_space  # here, because SciPy takes longer to import than all of the model
+
     try:
         L = np.linalg.cholesky(M)
     except np.linalg.LinAlgError:
@@ -110,6 +110,8 @@ def _smallest(
 
 def _least_distance(G: np.ndarray, h: np.ndarray) -> np.ndarray:
     """The shortest z with G z >= h, zero if there is none [Lawson, Hanson: Solving Least Squares Problems, 23.4]."""
+    from scipy.optimize import nnls
+
     E = np.vstack([G.T, h])
     f = np.zeros(len(E))
     f[-1] = 1.0

@@ -207,6 +207,7 @@ class RigidBody(Body):
     ):
         super().__init__(name)
         self.mass, self.inertia = mass, array(inertia)
+        self._A: np.ndarray | None = None
         p = _unit_quaternion(name, np.asarray(orientation, dtype=float))
         self.initial = np.concatenate([np.atleast_1d(np.asarray(position, dtype=float)), p])
         self.initial_velocity = (*np.atleast_1d(velocity), *np.atleast_1d(angular_velocity))
@@ -216,7 +217,9 @@ class RigidBody(Body):
     @property
     def A(self) -> np.ndarray:
         """Rotation matrix from the body's frame to space."""
-        return quaternion_rotation(self.q[3:])
+        if self._A is None:
+            self._A = quaternion_rotation(self.q[3:])
+        return self._A
 
     def position(self, local: Vector) -> np.ndarray:
         return self.q[:3] + self.direction(local)

@@ -14,8 +14,8 @@ parallel to it at the initial state, unless `axis_2` says otherwise. Redundant j
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -90,23 +90,21 @@ class Joint:
         about = f"{self.point_2} does not lie on the {where} through {self.point_1}"
         equations.constraint(rows, name=self.name, about=about)
 
-    def _perpendicular(self, system: System, equations: Equations, pairs: list[tuple[np.ndarray, np.ndarray]]) -> None:
-        """Directions of body 1 are perpendicular to directions of body 2."""
-        names: dict[tuple[int, int], np.ndarray] = {}
-        for which, body in ((0, self.bodies[0]), (1, self.bodies[1])):
-            for pair in pairs:
-                key = (which, id(pair[which]))
-                if key not in names:
-                    prefix = f"{self.name}.direction_{which + 1}_{len(names) + 1}"
-                    names[key] = body.direction(parameters(system, prefix, pair[which]))
-        rows = [dot(names[0, id(a)], names[1, id(b)]) for a, b in pairs]
+    def _perpendicular(
+        self, system: System, equations: Equations, first: Any, second: Any, pairs: Sequence[tuple[int, int]]
+    ) -> None:
+        """Directions `first` of body 1 are perpendicular to directions `second` of body 2, for these pairs of indices."""
+        seen = []
+        for number, (body, directions) in enumerate(zip(self.bodies, (first, second), strict=True), 1):
+            names = [f"{self.name}.direction_{number}_{k}" for k in range(1, len(directions) + 1)]
+            seen.append([body.direction(parameters(system, n, d)) for n, d in zip(names, directions, strict=True)])
+        rows = [dot(seen[0][i], seen[1][j]) for i, j in pairs]
         equations.constraint(rows, name=f"{self.name}.axis", about=f"the axes of {self} are not aligned")
 
     def _parallel(self, system: System, equations: Equations, a_1: np.ndarray, a_2: np.ndarray | None) -> None:
         """The axis a_1 of body 1 is parallel to a_2 of body 2, or to the one that is at the initial state."""
-        b, c = triad(a_1)
         a_2 = initial_turn(system, *self.bodies) @ a_1 if a_2 is None else a_2
-        self._perpendicular(system, equations, [(b, a_2), (c, a_2)])
+        self._perpendicular(system, equations, triad(a_1), [a_2], [(0, 0), (1, 0)])
 
     def _aligned(self, system: System, equations: Equations) -> None:
         """No relative rotation but the initial one."""
@@ -114,9 +112,8 @@ class Joint:
             phi_1, phi_2 = self._angles()
             self._angle(system, equations, float(system.initial_value(phi_2 - phi_1)))
             return
-        x, y, z = np.eye(3)
-        x_2, y_2, z_2 = initial_turn(system, *self.bodies).T
-        self._perpendicular(system, equations, [(x, y_2), (y, z_2), (z, x_2)])
+        axes_2 = initial_turn(system, *self.bodies).T
+        self._perpendicular(system, equations, np.eye(3), axes_2, [(0, 1), (1, 2), (2, 0)])
 
     def _angles(self) -> tuple[Scalar, Scalar]:
         first, second = (0.0 if isinstance(b, Ground) else b.angle for b in self.bodies)
@@ -320,7 +317,7 @@ class Universal(Joint):
 
     def declare(self, system: System, equations: Equations) -> None:
         self._coincident(system, equations)
-        self._perpendicular(system, equations, [self.axes])
+        self._perpendicular(system, equations, self.axes[:1], self.axes[1:], [(0, 0)])
 
 
 class PlanarJoint(Joint):

@@ -76,7 +76,9 @@ class System:
         self._parameters: dict[str, ca.SX] = {}
         self._values: dict[str, ca.SX] = {}
         self._u_own: list[ca.SX] = []
-        self._initial: tuple[tuple[int, int], dict[int, float]] = ((0, 0), {})
+        self._initial: dict[int, Any] = {
+            TIME.__hash__(): 0.0
+        }  # values of symbols: numbers, or expressions of parameters
 
     def __repr__(self) -> str:
         contacts = sum(len(e.contacts) for e in self.equations())
@@ -132,17 +134,9 @@ class System:
         >>> s.initial_value(q @ q)
         array(25.)
         """
-        declared = len(self.blocks), len(self._parameters)
-        if self._initial[0] != declared:
-            values = self.parameter_values()
-            known = {self._parameters[n].__hash__(): value for n, value in values.items()} | {TIME.__hash__(): 0.0}
-            for b in self.blocks:
-                for symbols, numbers in ((b.q, b.q_initial), (b.u, b.u_initial)):
-                    known |= {symbols[k].__hash__(): float(x) for k, x in enumerate(numbers)}
-            self._initial = declared, known
         f = column(expression)
         used = ca.symvar(f)
-        inputs = [self._initial[1][s.__hash__()] for s in used]
+        inputs = [x if isinstance(x := self._initial[s.__hash__()], float) else self.initial_value(x) for s in used]
         value = np.array(ca.Function("value", used, [ca.densify(f)]).call(inputs)[0])
         return value.reshape(()) if f.numel() == 1 else value[:, 0] if value.shape[1] == 1 else value
 
@@ -196,6 +190,7 @@ class System:
                 raise ModelError(f"{self.name}: kinematics of {names!r} must be affine in the velocities, B u + beta")
         q_full, u_full = tuple(prefix + n for n in q_names), tuple(prefix + n for n in u_names)
         self.blocks.append(Coordinates(block or names, q, u, q_full, u_full, q0, u0, qdot))
+        self._remember(self.blocks[-1])
         if block is None:
             self._u_own.append(u)
         return array(q), array(u)
@@ -216,6 +211,7 @@ class System:
             self._require_known(number, f"parameter {name!r}", _hashes(*self._parameters.values()))
         self._parameters[name] = ca.SX.sym(name)
         self._values[name] = number
+        self._initial[self._parameters[name].__hash__()] = float(number) if number.is_constant() else number
         return self._parameters[name]
 
     def parameter_symbols(self) -> dict[str, ca.SX]:
@@ -355,8 +351,8 @@ class System:
         for k, b in enumerate(self.blocks):
             n_q, n_u = b.q.numel(), b.u.numel()
             self.blocks[k] = replace(b, q_initial=q[at_q : at_q + n_q], u_initial=u[at_u : at_u + n_u])
+            self._remember(self.blocks[k])
             at_q, at_u = at_q + n_q, at_u + n_u
-        self._initial = ((0, 0), {})
         return q, u
 
     def equations(self) -> list[Equations]:
@@ -382,6 +378,11 @@ class System:
                     acting.act(part, equations)
             out.append(equations)
         return out
+
+    def _remember(self, block: Coordinates) -> None:
+        """The numbers of a block for `initial_value`."""
+        for symbols, numbers in ((block.q, block.q_initial), (block.u, block.u_initial)):
+            self._initial |= {symbols[k].__hash__(): float(x) for k, x in enumerate(numbers)}
 
     # -- helpers ------------------------------------------------------------------------------------------------------
 
