@@ -1,58 +1,106 @@
 """What every solution must obey, whatever the benchmark and the method: the laws of contact, impact and friction."""
 
+from dataclasses import replace
+from functools import cache
+
 import numpy as np
 import pytest
 
 import stickslip as ss
 from conftest import ZOO, run
+from stickslip.engine.derive import derive
+from stickslip.engine.observe import observation, observe
 
 METHODS = ["rattle", "moreau", "generalized-alpha"]
 
+# The other benchmarks: what makes them short enough, or stable with explicit forces. (step, end, arguments of the builder)
+OTHERS = {
+    "ball_in_box": (None, None, {}),
+    "bouncing_pendulum": (None, 2.0, {}),
+    "elastic_bar": (None, 4.5e-4, {"N": 20}),
+    "elastic_bar_drop": (None, None, {"elements": 20}),
+    "flexible_pendulum": (1.5e-6, None, {}),
+    "rotor": (None, 5e-3, {}),
+    "slider_crank_minimal": (None, None, {}),
+    "spring_pendulum": (None, 5.0, {}),
+    "tippedisk": (None, 0.2, {}),
+    "woodpecker_toy": (None, 0.5, {}),
+}
+WITHOUT_CONTACT = {"pendulum"}
+RUNS = [(label, method) for label in [*ZOO, *OTHERS] for method in METHODS]
+RUNS = [pair for pair in RUNS if pair != ("flexible_pendulum", "moreau")]  # explicit Euler in the forces: not stable
 
-@pytest.mark.parametrize("label", ZOO)
-@pytest.mark.parametrize("method", METHODS)
+
+def test_no_benchmark_is_forgotten():
+    assert {label.split("-")[0] for label in ZOO} | set(OTHERS) | WITHOUT_CONTACT >= set(ss.benchmarks.REGISTRY)
+
+
+@cache
+def result(label, method):
+    """System and solution; the flexible pendulum starts shortly before its contact, which saves 200000 steps."""
+    name = label.split("-")[0]
+    entry = ss.benchmarks.REGISTRY[name]
+    if label in ZOO:
+        return entry.build(**ZOO[label]), run(label, method)
+    dt, t_end, arguments = OTHERS[name]
+    system = entry.build(**arguments)
+    dt, t_end, start = dt or entry.dt, t_end or entry.t_end, {}
+    if name == "flexible_pendulum":
+        before = ss.solve(system, t_end=0.326, dt=2e-5, method="generalized-alpha", rho_inf=0.8)
+        start = {"q0": before.q[-1], "u0": before.u[-1], "t_start": 0.326}
+        t_end = 0.332
+    return system, ss.solve(system, t_end=t_end, dt=dt, method=method, **start)
+
+
+def law_values(system, s):
+    """mu of every friction element and e_N of every contact, from the model itself."""
+    model = derive(system)
+    values = np.array(list(system.parameter_values().values()))
+    at = np.cumsum([0, *[b.q.numel() for b in system.blocks]])
+    mu, e_N = [], []
+    for part in model.parts:
+        rows = np.concatenate([np.zeros(0, int), *[np.arange(at[b], at[b + 1]) for b in part.blocks]])
+        mine = values[list(part.parameters)]
+        mu += list(part.type.evaluate("mu", 0.0, s.q[0, rows], mine).ravel())
+        e_N += list(part.type.evaluate("e_N", 0.0, s.q[0, rows], mine).ravel())
+    return np.array(mu), np.array(e_N)
+
+
+@pytest.mark.parametrize("label, method", RUNS)
 def test_percussions_obey_coulomb(label, method):
-    """|P_F| <= mu P_N for the sums over every step, P_N >= 0; opposite to slip where it slips."""
-    s = run(label, method)
+    """|P_F| <= mu P_N for the sums over every step, P_N >= 0; full and opposite to slip where it slips (e_F = 0 in the zoo)."""
+    system, s = result(label, method)
+    mu, _ = law_values(system, s)
     scale = max(1e-12, np.abs(s.P_N).max())
-    assert s.P_N.min(initial=0.0) > -1e-9 * scale
-    mu = ss.benchmarks.REGISTRY[label.split("-")[0]].build(**ZOO[label]).parameters.get("mu", 0.0)
-    for columns, contact in zip(s.names.friction_slices, s.names.friction_contact, strict=True):
+    assert (s.P_N > 0).any()  # there is something to test
+    assert s.P_N.min() > -1e-9 * scale
+    for k, (columns, contact) in enumerate(zip(s.names.friction_slices, s.names.friction_contact, strict=True)):
         P_F, P_N = np.linalg.norm(s.P_F[:, columns], axis=1), s.P_N[:, contact]
-        assert (P_F - mu * P_N).max() < 1e-7 * scale
+        assert (P_F - mu[k] * P_N).max() < 1e-6 * scale
         slip = s.slip[1:, columns]
         slides = (np.linalg.norm(slip, axis=1) > 1e-5) & (P_N[1:] > 1e-6 * scale)
-        # e_F = 0 in the zoo: where the contact still slides after the step, friction is full and opposite to it
         power = (s.P_F[1:, columns] * slip).sum(axis=1)[slides]
-        expected = -mu * P_N[1:][slides] * np.linalg.norm(slip, axis=1)[slides]
-        assert np.allclose(power, expected, rtol=1e-5, atol=1e-9 * scale)
+        expected = -mu[k] * P_N[1:][slides] * np.linalg.norm(slip, axis=1)[slides]
+        assert np.allclose(power, expected, rtol=1e-4, atol=1e-9 * scale)
 
 
-@pytest.mark.parametrize("label", ZOO)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("label, method", RUNS)
 def test_impact_law_holds_over_every_step(label, method):
-    """Where P_N > 0: g_N_dot(after) = -e_N g_N_dot(before); everywhere xi_N >= 0 for closed contacts."""
-    s = run(label, method)
-    parameters = ss.benchmarks.REGISTRY[label.split("-")[0]].build(**ZOO[label]).parameters
-    e = parameters.get("e_N", parameters.get("e", 0.0))
-    if method in ("rattle", "generalized-alpha"):
-        before = s.gap_dot[:-1]
-    else:  # Moreau's u_{k-1} at q_k: the gap velocity before the impact, with the normal of the end of the step
-        system = ss.benchmarks.REGISTRY[label.split("-")[0]].build(**ZOO[label])
-        moved = [ss.solve(system, t_end=0.0, dt=1.0, q0=s.q[0], u0=s.u[0]).gap_dot[0]]  # row 0 is not used
-        moved += list(_gap_dot(system, s.q[1:], s.u[:-1]))
-        before = np.array(moved[1:])
-    closed = s.P_N[1:] > 1e-10 * max(1e-12, np.abs(s.P_N).max())
-    xi = s.gap_dot[1:] + e * before
+    """Where P_N > 0 over a step: g_N_dot(after) = -e_N g_N_dot(before)."""
+    system, s = result(label, method)
+    _, e_N = law_values(system, s)
+    before = s.gap_dot[:-1]
+    if method == "moreau":  # u_{k-1} at q_k: the velocity before the impact, with the normal of the end of the step
+        before = observe_along(system, replace(s, q=s.q[[1, *range(1, len(s))]], u=s.u[[0, *range(len(s) - 1)]]))[1:]
+    closed = s.P_N[1:] > 1e-8 * max(1e-12, np.abs(s.P_N).max())
+    xi = s.gap_dot[1:] + e_N * before
     assert np.abs(xi[closed]).max(initial=0.0) < 1e-7
 
 
-def _gap_dot(system, q, u):
-    from stickslip.engine.derive import derive
-    from stickslip.engine.observe import observation, observe
-
+def observe_along(system, s):
+    """Gap velocities of these states."""
     values = np.array(list(system.parameter_values().values()))
-    return observe(observation(derive(system)), values, np.zeros(len(q)), q, u)["gap_dot"]
+    return observe(observation(derive(system)), values, s.t, s.q, s.u)["gap_dot"]
 
 
 @pytest.mark.parametrize("label", ZOO)
