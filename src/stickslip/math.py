@@ -193,6 +193,35 @@ def rotation(angle: Scalar) -> np.ndarray:
     return array([[c, -s], [s, c]])
 
 
+def quaternion(axis: Vector, angle: float) -> np.ndarray:
+    """The unit quaternion, scalar first, that turns by an angle about an axis.
+
+    >>> quaternion([0, 0, 2], pi).round(12)
+    array([0., 0., 0., 1.])
+    """
+    a = np.asarray(axis, dtype=float)
+    return np.concatenate([[np.cos(angle / 2)], np.sin(angle / 2) * a / np.linalg.norm(a)])
+
+
+def quaternion_rotation(p: Vector) -> np.ndarray:
+    """The rotation matrix of a quaternion, scalar first, of any length: A = I + 2 (p_0 p~ + p~ p~)/|p|^2.
+
+    >>> quaternion_rotation([1.0, 0.0, 0.0, 0.0])
+    array([[1., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 1.]])
+    """
+    a, b, c, d = array(p)
+    s = 2 / (a * a + b * b + c * c + d * d)
+    return array(
+        [
+            [1 - s * (c * c + d * d), s * (b * c - a * d), s * (b * d + a * c)],
+            [s * (b * c + a * d), 1 - s * (b * b + d * d), s * (c * d - a * b)],
+            [s * (b * d - a * c), s * (c * d + a * b), 1 - s * (b * b + c * c)],
+        ]
+    )
+
+
 def derivative(expression: Any, *, by: Any) -> Any:
     """The derivative of an expression: a scalar by a scalar, a gradient, or a matrix of derivatives.
 

@@ -85,7 +85,7 @@ def solve(
     check_laws(model, t_start, q, values)
     _announce_first_compile(say)
     first = observe(observing, values, np.array([t_start]), q[None, :], u[None, :])
-    check_initial_state(first, {"g": names.g, "gamma": names.gamma, "contacts": names.contacts}, system.name)
+    check_initial_state(first, {"g": names.g, "gamma": names.gamma, "contacts": names.contacts}, system)
 
     compiled = _compiled(system, scheme, lambda: scheme.compile(model))
     steps = max(0, math.ceil((t_end - t_start) / dt - ROUNDING))

@@ -14,6 +14,7 @@ from stickslip.benchmarks.rotor import rotor
 from stickslip.benchmarks.slider_crank import slider_crank
 from stickslip.benchmarks.slider_crank_minimal import slider_crank_minimal
 from stickslip.benchmarks.spring_pendulum import spring_pendulum
+from stickslip.benchmarks.tippedisk import tippedisk
 from stickslip.benchmarks.woodpecker_toy import woodpecker_toy
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "slider_crank",
     "slider_crank_minimal",
     "spring_pendulum",
+    "tippedisk",
     "woodpecker_toy",
 ]
 __all__ = ["REGISTRY", "Benchmark", "bouncing_ball", "point_mass_on_slope", "rotating_bouncing_ball", "slider_crank"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stickslip.benchmarks.registry import benchmark
-from stickslip.math import cos, diag, sin, vector
+from stickslip.math import Scalar, cos, diag, sin, vector
 from stickslip.model import Contact, Gravity, Line, PlanarBody, Revolute, ground
 from stickslip.model.system import System
 
@@ -39,13 +39,18 @@ def _initial() -> tuple[list[float], list[float]]:
     return q, [0, v, OMEGA_1, 0, v, OMEGA_2, 0, 0, 0]
 
 
-def _from_equations(g: float, mu: float, e_N: float, e_F: float) -> System:
-    s = System("slider-crank")
-    l1, l2, a, b, d = (s.parameter(name, value) for name, value in LENGTHS.items())
-    m1, m2, m3, J1, J2, J3 = (s.parameter(name, value) for name, value in MASSES.items())
+def _parameters(s: System, g: float, mu: float, e_N: float, e_F: float) -> tuple[list, list, dict, Scalar]:
+    """Lengths, masses, contact law and gravity, as named parameters."""
+    lengths = [s.parameter(name, value) for name, value in LENGTHS.items()]
+    masses = [s.parameter(name, value) for name, value in MASSES.items()]
     law = {"friction": s.parameter("mu", mu), "restitution": s.parameter("e_N", e_N)}
     law["tangential_restitution"] = s.parameter("e_F", e_F)
-    gravity = s.parameter("g", g)
+    return lengths, masses, law, s.parameter("g", g)
+
+
+def _from_equations(g: float, mu: float, e_N: float, e_F: float) -> System:
+    s = System("slider-crank")
+    (l1, l2, a, b, d), (m1, m2, m3, J1, J2, J3), law, gravity = _parameters(s, g, mu, e_N, e_F)
     q0, u0 = _initial()
     q, u = s.coordinates("x1 y1 phi1 x2 y2 phi2 x3 y3 phi3", initial=q0, velocity=u0)
     x1, y1, phi1, x2, y2, phi2, x3, y3, phi3 = q
@@ -65,11 +70,7 @@ def _from_equations(g: float, mu: float, e_N: float, e_F: float) -> System:
 
 def _from_parts(g: float, mu: float, e_N: float, e_F: float) -> System:
     s = System("slider-crank from parts")
-    l1, l2, a, b, d = (s.parameter(name, value) for name, value in LENGTHS.items())
-    m1, m2, m3, J1, J2, J3 = (s.parameter(name, value) for name, value in MASSES.items())
-    law = {"friction": s.parameter("mu", mu), "restitution": s.parameter("e_N", e_N)}
-    law["tangential_restitution"] = s.parameter("e_F", e_F)
-    gravity = s.parameter("g", g)
+    (l1, l2, a, b, d), (m1, m2, m3, J1, J2, J3), law, gravity = _parameters(s, g, mu, e_N, e_F)
     q0, u0 = _initial()
 
     def body(name: str, k: int, m: float, J: float) -> PlanarBody:

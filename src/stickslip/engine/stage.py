@@ -14,10 +14,12 @@ and are seen by a part through its local slice. Every field keeps its value from
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import casadi as ca
+import numpy as np
 
 from stickslip.engine.derive import PartType, Percussions
 
@@ -217,14 +219,47 @@ class Stage:
 
 
 def _solve_blocks(A: ca.SX, b: ca.SX) -> ca.SX:
-    """Solve A x = b symbolically; identity rows, by far the most common, cost nothing.
+    """Solve A x = b symbolically, one connected block of A after the other.
 
-    Kinematic equations have A = I + O(dt), so elimination needs no pivots. It takes 0.4 of the operations of `ca.solve` (QR)
-    for two coupled quaternions, and these are evaluated and differentiated in every kernel that touches the body.
+    Two kinds of blocks have a closed form: identity rows (qdot = u), which cost nothing, and multiples of orthogonal
+    matrices, x = A^T b/|row|^2, such as I - dt/4 Omega(u) of a quaternion. The others are eliminated.
+    """
+    _, order, ends = (A.sparsity() + A.sparsity().T).scc()  # of a symmetric pattern: connected rows
+    x = ca.SX.zeros(A.shape[0])
+    for first, last in itertools.pairwise(ends):
+        rows = sorted(order[first:last])
+        block, right = ca.densify(A[rows, rows]), b[rows]
+        if block.is_constant() and ca.DM(block).is_eye():
+            x[rows] = right
+        elif _is_scaled_orthogonal(block):
+            x[rows] = block.T @ right / ca.sumsqr(block[0, :])
+        else:
+            x[rows] = _eliminate(block, right)
+    return x
+
+
+def _is_scaled_orthogonal(A: ca.SX) -> bool:
+    """Whether A A^T is a multiple of the identity for all values of its symbols.
+
+    Tested for random ones, which decides for rational expressions with probability one.
+    """
+    symbols = ca.symvar(A)
+    product = ca.Function("product", symbols, [A @ A.T])
+    random = np.random.default_rng(0)
+    for _ in range(3):
+        value = np.array(product(*random.uniform(-1.0, 1.0, len(symbols))))
+        if not np.allclose(value, value[0, 0] * np.eye(len(value)), rtol=0, atol=1e-12 * np.abs(value).max()):
+            return False
+    return True
+
+
+def _eliminate(A: ca.SX, b: ca.SX) -> ca.SX:
+    """Gaussian elimination without pivots, which matrices I + O(dt) of kinematic equations do not need.
+
+    It takes 0.4 of the operations of `ca.solve` (QR) for two coupled quaternions, and these are evaluated and differentiated in
+    every kernel that touches the body.
     """
     n = A.shape[0]
-    if ca.is_equal(A, ca.SX.eye(n), 1):
-        return b
     rows = [{j: A[i, j] for j in range(n) if not A[i, j].is_zero()} for i in range(n)]
     x = [b[i] for i in range(n)]
     for k in range(n):

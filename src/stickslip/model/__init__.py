@@ -1,23 +1,77 @@
 """What a mechanism is: systems, parts, equations. Declarations only; no time, no solver, no numbers of a run."""
 
-from stickslip.model.bodies import Body, PlanarBody, Point, PointMass, ground
-from stickslip.model.contacts import Contact, Line
-from stickslip.model.forces import Gravity, SpringDamper
-from stickslip.model.joints import Prismatic, Revolute
+from stickslip.model import inertia
+from stickslip.model.bodies import Body, PlanarBody, PointMass, RigidBody
+from stickslip.model.contacts import Contact, Rolling
+from stickslip.model.drives import Friction, Gear, Limits, Motion
+from stickslip.model.forces import Controller, Force, Gravity, Motor, SpringDamper, Torque
+from stickslip.model.frames import Axis, Carrier, Frame, Point, ground
+from stickslip.model.geometry import Box, Capsule, Cylinder, Disk, Ellipsoid, Graph, Line, Plane, Sphere
+from stickslip.model.joints import (
+    Cylindrical,
+    Fixed,
+    PlanarJoint,
+    Prismatic,
+    Revolute,
+    Rod,
+    Screw,
+    Spherical,
+    Universal,
+)
+from stickslip.model.laws import Coulomb, CoulombContensou, FixedRadius, Frictionless, OrthotropicCoulomb
+from stickslip.model.measures import Angle, Displacement, Distance, Expression
 from stickslip.model.system import Part, System
 
 __all__ = [
+    "Angle",
+    "Axis",
     "Body",
+    "Box",
+    "Capsule",
+    "Carrier",
     "Contact",
+    "Controller",
+    "Coulomb",
+    "CoulombContensou",
+    "Cylinder",
+    "Cylindrical",
+    "Disk",
+    "Displacement",
+    "Distance",
+    "Ellipsoid",
+    "Expression",
+    "Fixed",
+    "FixedRadius",
+    "Force",
+    "Frame",
+    "Friction",
+    "Frictionless",
+    "Gear",
+    "Graph",
     "Gravity",
+    "Limits",
     "Line",
+    "Motion",
+    "Motor",
+    "OrthotropicCoulomb",
     "Part",
     "PlanarBody",
+    "PlanarJoint",
+    "Plane",
     "Point",
     "PointMass",
     "Prismatic",
     "Revolute",
+    "RigidBody",
+    "Rod",
+    "Rolling",
+    "Screw",
+    "Sphere",
+    "Spherical",
     "SpringDamper",
     "System",
+    "Torque",
+    "Universal",
     "ground",
+    "inertia",
 ]

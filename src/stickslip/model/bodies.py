@@ -1,32 +1,46 @@
-"""Bodies, the ground, and points fixed to them."""
+"""Bodies: coordinates, velocities and inertia."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from stickslip.errors import ModelError
-from stickslip.math import Scalar, Vector, array, column, diag, rotation
-from stickslip.model.declaration import TIME, Equations
+from stickslip.math import Scalar, Vector, array, column, cross, diag, dot, is_symbolic, quaternion_rotation, rotation
+from stickslip.model.declaration import Equations
+from stickslip.model.frames import Axis, Carrier, Frame, Ground, Point, ground, parameters, rate, velocities_of
 from stickslip.model.system import System
 
+__all__ = [
+    "Axis",
+    "Body",
+    "Carrier",
+    "Frame",
+    "Ground",
+    "PlanarBody",
+    "Point",
+    "PointMass",
+    "RigidBody",
+    "ground",
+    "parameters",
+    "rate",
+    "require_positive",
+    "velocities_of",
+]
 
-class Body:
+
+class Body(Carrier):
     """Something with coordinates q and velocities u of its own that points can be fixed to.
 
     A body has its symbols once it is added to a system; until then only its numbers.
     """
 
-    dimension: int
-    mass: Scalar
+    mass: Any
 
     def __init__(self, name: str):
         self.name = name
-        self._system: System | None = None
         self._q: np.ndarray | None = None
         self._u: np.ndarray | None = None
 
@@ -49,59 +63,9 @@ class Body:
         """Position of the centre of mass."""
         return self.position(np.zeros(self.dimension))
 
-    def position(self, local: Vector) -> np.ndarray:
-        """Where a body-fixed point is in space."""
-        raise NotImplementedError
-
-    def local(self, r: Vector) -> np.ndarray:
-        """The body-fixed coordinates of a place in space."""
-        raise NotImplementedError
-
-    def point(self, *local: Scalar) -> Point:
-        """A point fixed to the body, by its body-fixed coordinates; without any, the centre of mass."""
-        coordinates = local or (0.0,) * self.dimension
-        if len(coordinates) != self.dimension:
-            raise ModelError(
-                f"a point of body {self.name!r} needs {self.dimension} coordinates, got {len(coordinates)}: {coordinates}"
-            )
-        return Point(self, coordinates)
-
     def declare(self, system: System, equations: Equations) -> None:
         """Coordinates and inertia."""
         raise NotImplementedError
-
-
-class Ground:
-    """What does not move. Points of it are places in space: `ground.point(0, 1)`."""
-
-    name = "ground"
-
-    def point(self, *local: Scalar) -> Point:
-        """A fixed place."""
-        return Point(self, local)
-
-    def position(self, local: Vector) -> np.ndarray:
-        """A fixed place is where it is."""
-        return array(local)
-
-    def local(self, r: Vector) -> np.ndarray:
-        """Coordinates in space."""
-        return array(r)
-
-
-ground = Ground()
-
-
-@dataclass(frozen=True)
-class Point:
-    """A point fixed to a body or to the ground."""
-
-    body: Body | Ground
-    coordinates: Sequence[Scalar]
-
-    def position(self, system: System, prefix: str) -> np.ndarray:
-        """Its place in space; its coordinates become parameters of the system, named after `prefix`."""
-        return self.body.position(parameters(system, prefix, self.coordinates))
 
 
 class PointMass(Body):
@@ -120,7 +84,7 @@ class PointMass(Body):
         self.dimension = self.initial.size
         if self.dimension not in (1, 2, 3):
             raise ModelError(f"point mass {name!r}: position has {self.dimension} components; 1, 2 or 3 are possible")
-        self.velocity = np.zeros(self.dimension) if velocity is None else velocity
+        self.initial_velocity = np.zeros(self.dimension) if velocity is None else velocity
         require_positive(f"point mass {name!r}", mass=mass)
 
     def position(self, local: Vector) -> np.ndarray:
@@ -129,9 +93,17 @@ class PointMass(Body):
     def local(self, r: Vector) -> np.ndarray:
         return array(r) - self.q
 
+    def direction(self, local: Vector) -> np.ndarray:
+        return array(local)
+
+    def velocity(self, local: Vector) -> np.ndarray:
+        return self.u
+
     def declare(self, system: System, equations: Equations) -> None:
         names = " ".join("xyz"[: self.dimension])
-        self._q, self._u = system.coordinates(names, initial=self.initial, velocity=self.velocity, block=self.name)
+        self._q, self._u = system.coordinates(
+            names, initial=self.initial, velocity=self.initial_velocity, block=self.name
+        )
         self.mass = system.parameter(f"{self.name}.mass", self.mass)
         equations.mass_matrix(diag([self.mass] * self.dimension), of=self.u)
 
@@ -160,29 +132,172 @@ class PlanarBody(Body):
     ):
         super().__init__(name)
         self.mass, self.inertia = mass, inertia
-        self.initial = (*np.atleast_1d(position), angle)
-        self.velocity = (*np.atleast_1d(velocity), angular_velocity)
+        self.initial = np.array((*np.atleast_1d(position), angle), dtype=float)
+        self.initial_velocity = (*np.atleast_1d(velocity), angular_velocity)
         require_positive(f"planar body {name!r}", mass=mass, inertia=inertia)
 
     def position(self, local: Vector) -> np.ndarray:
-        return self.q[:2] + rotation(self.q[2]) @ array(local)
+        return self.q[:2] + self.direction(local)
 
     def local(self, r: Vector) -> np.ndarray:
         return rotation(self.q[2]).T @ (array(r) - self.q[:2])
 
+    def direction(self, local: Vector) -> np.ndarray:
+        return _turn(rotation(self.q[2]), local)
+
+    def velocity(self, local: Vector) -> np.ndarray:
+        return self._velocity(self.direction(local))
+
+    def velocity_at(self, r: Vector) -> np.ndarray:
+        return self._velocity(array(r) - self.q[:2])
+
+    def _velocity(self, arm: np.ndarray) -> np.ndarray:
+        return array([self.u[0] - self.u[2] * arm[1], self.u[1] + self.u[2] * arm[0]])
+
+    @property
+    def angle(self) -> Scalar:
+        return self.q[2]
+
+    @property
+    def angular_velocity(self) -> Scalar:
+        return self.u[2]
+
     def declare(self, system: System, equations: Equations) -> None:
-        self._q, self._u = system.coordinates("x y phi", initial=self.initial, velocity=self.velocity, block=self.name)
+        self._q, self._u = system.coordinates(
+            "x y phi", initial=self.initial, velocity=self.initial_velocity, block=self.name
+        )
         self.mass = system.parameter(f"{self.name}.mass", self.mass)
         self.inertia = system.parameter(f"{self.name}.inertia", self.inertia)
         equations.mass_matrix(diag([self.mass, self.mass, self.inertia]), of=self.u)
 
 
-# -- helpers of parts --------------------------------------------------------------------------------------------------
+class RigidBody(Body):
+    """A rigid body in space: position of the centre of mass, unit quaternion (scalar first); velocity, angular
+    velocity.
+
+        q = (x, y, z, p_0, p_1, p_2, p_3),   u = (v_x, v_y, v_z, omega_x, omega_y, omega_z)
+        rdot = v,   pdot = 1/2 p * (0, omega)                       v in space, omega in the body's frame
+        M = diag(m, m, m, Theta),   h = (0, -omega x Theta omega)
+
+    inertia: three principal moments, or a symmetric 3 x 3 matrix, about the centre of mass, in the body's frame.
+    orientation: a quaternion (of any length > 0), or a rotation matrix from the body's frame to space.
+    angular_velocity: in the body's frame.
+
+    The rotation matrix is that of p/|p|, so a body stays rigid even where a scheme lets |p| drift.
+
+    >>> import stickslip as ss
+    >>> s = ss.System()
+    >>> m, J = ss.inertia.box(0.3, 0.2, 0.1, density=1000)
+    >>> box = s.add(ss.RigidBody("box", mass=m, inertia=J, position=[0, 0, 1]))
+    >>> corner = box.point(0.15, 0.1, 0.05)
+    """
+
+    dimension = 3
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        mass: Scalar,
+        inertia: Any,
+        position: Vector = (0.0, 0.0, 0.0),
+        orientation: Any = (1.0, 0.0, 0.0, 0.0),
+        velocity: Vector = (0.0, 0.0, 0.0),
+        angular_velocity: Vector = (0.0, 0.0, 0.0),
+    ):
+        super().__init__(name)
+        self.mass, self.inertia = mass, array(inertia)
+        self._A: np.ndarray | None = None
+        p = _unit_quaternion(name, np.asarray(orientation, dtype=float))
+        self.initial = np.concatenate([np.atleast_1d(np.asarray(position, dtype=float)), p])
+        self.initial_velocity = (*np.atleast_1d(velocity), *np.atleast_1d(angular_velocity))
+        require_positive(f"rigid body {name!r}", mass=mass)
+        _require_inertia(f"rigid body {name!r}", self.inertia)
+
+    @property
+    def A(self) -> np.ndarray:
+        """Rotation matrix from the body's frame to space."""
+        if self._A is None:
+            self._A = quaternion_rotation(self.q[3:])
+        return self._A
+
+    def position(self, local: Vector) -> np.ndarray:
+        return self.q[:3] + self.direction(local)
+
+    def local(self, r: Vector) -> np.ndarray:
+        return self.A.T @ (array(r) - self.q[:3])
+
+    def direction(self, local: Vector) -> np.ndarray:
+        return _turn(self.A, local)
+
+    def velocity(self, local: Vector) -> np.ndarray:
+        if not is_symbolic(local) and not np.any(local):
+            return self.u[:3]
+        return self.u[:3] + self.A @ cross(self.u[3:], array(local))
+
+    def velocity_at(self, r: Vector) -> np.ndarray:
+        return self.u[:3] + cross(self.angular_velocity, array(r) - self.q[:3])
+
+    @property
+    def angular_velocity(self) -> np.ndarray:
+        return self.A @ self.u[3:]
+
+    def declare(self, system: System, equations: Equations) -> None:
+        self._q, self._u = system.coordinates(
+            "x y z p_0 p_1 p_2 p_3",
+            velocities="v_x v_y v_z omega_x omega_y omega_z",
+            initial=self.initial,
+            velocity=self.initial_velocity,
+            kinematics=_rigid_kinematics,
+            block=self.name,
+        )
+        self.mass = system.parameter(f"{self.name}.mass", self.mass)
+        Theta = self._inertia_parameters(system)
+        omega = self.u[3:]
+        equations.mass_matrix(diag([self.mass] * 3), of=self.u[:3])
+        equations.mass_matrix(Theta, of=omega)
+        equations.force(-cross(omega, Theta @ omega), on=omega)
+        self.inertia = Theta
+
+    def _inertia_parameters(self, system: System) -> np.ndarray:
+        """Three parameters for principal moments, six for a full matrix."""
+        if self.inertia.ndim == 1:
+            return diag([system.parameter(f"{self.name}.inertia.{'xyz'[k]}", v) for k, v in enumerate(self.inertia)])
+        Theta = np.empty((3, 3), object)
+        for i in range(3):
+            for j in range(i, 3):
+                name = f"{self.name}.inertia.{'xyz'[i]}{'xyz'[j]}"
+                Theta[i, j] = Theta[j, i] = system.parameter(name, self.inertia[i, j])
+        return Theta
 
 
-def parameters(system: System, prefix: str, values: Vector) -> np.ndarray:
-    """A vector of named parameters, so that parts that differ in numbers only share one compiled type."""
-    return array([system.parameter(f"{prefix}.{'xyz'[k]}", value) for k, value in enumerate(values)])
+def _rigid_kinematics(_t: Scalar, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """qdot = (v, 1/2 p * (0, omega))."""
+    p_0, p, omega = q[3], q[4:], u[3:]
+    turned = array(p_0 * omega + cross(p, omega))
+    return array([*u[:3], -dot(p, omega) / 2, *[x / 2 for x in turned]])
+
+
+def _turn(A: np.ndarray, local: Vector) -> np.ndarray:
+    """A local, where zero stays zero and has no symbols in it."""
+    return np.zeros(len(local)) if not is_symbolic(local) and not np.any(local) else A @ array(local)
+
+
+def _unit_quaternion(name: str, orientation: np.ndarray) -> np.ndarray:
+    if orientation.shape == (3, 3):
+        from scipy.spatial.transform import Rotation
+
+        if not np.allclose(orientation.T @ orientation, np.eye(3), atol=1e-9) or np.linalg.det(orientation) < 0:
+            raise ModelError(f"rigid body {name!r}: the orientation is no rotation matrix")
+        x, y, z, w = Rotation.from_matrix(orientation).as_quat()
+        return np.array([w, x, y, z])
+    length = np.linalg.norm(orientation)
+    if orientation.shape != (4,) or not np.isfinite(length) or length == 0.0:
+        raise ModelError(
+            f"rigid body {name!r}: orientation must be a quaternion (p_0, p_1, p_2, p_3) of length > 0, scalar first, "
+            f"or a 3 x 3 rotation matrix, got {orientation}"
+        )
+    return orientation / length
 
 
 def require_positive(where: str, **values: Any) -> None:
@@ -192,17 +307,22 @@ def require_positive(where: str, **values: Any) -> None:
             raise ModelError(f"{where}: {name} = {value} must be a finite number > 0")
 
 
-def velocities_of(*bodies: Body | Ground) -> np.ndarray:
-    """The velocities of these bodies, one after the other, each once, also where elements share a node."""
-    found = {u.__hash__(): u for b in bodies if isinstance(b, Body) for u in b.u}
-    return array(list(found.values()))
-
-
-def rate(system: System, expression: Any) -> Any:
-    """Time derivative of an expression of t and q along the motion."""
-    f = column(expression)
-    out = ca.jacobian(f, TIME)
-    for block in system.blocks:
-        if ca.depends_on(f, block.q):
-            out += ca.jacobian(f, block.q) @ block.qdot
-    return array(out) if f.numel() > 1 else ca.densify(out)[0]
+def _require_inertia(where: str, inertia: np.ndarray) -> None:
+    """Three principal moments or a symmetric matrix, positive, none larger than the sum of the two others."""
+    if inertia.shape not in ((3,), (3, 3)):
+        raise ModelError(
+            f"{where}: inertia must be three principal moments or a 3 x 3 matrix, got shape {inertia.shape}"
+        )
+    if is_symbolic(inertia):
+        return
+    Theta = np.diag(inertia) if inertia.ndim == 1 else inertia
+    if not np.isfinite(Theta).all() or not np.allclose(Theta, Theta.T, rtol=0, atol=1e-12 * np.abs(Theta).max()):
+        raise ModelError(f"{where}: the inertia matrix is not finite or not symmetric: {column(Theta)}")
+    a, b, c = np.linalg.eigvalsh(Theta)
+    if a <= 0:
+        raise ModelError(f"{where}: principal moment of inertia {a:g} must be > 0")
+    if c > (a + b) * (1 + 1e-9):
+        raise ModelError(
+            f"{where}: principal moments of inertia {a:g}, {b:g}, {c:g} violate the triangle inequality, "
+            f"{c:g} > {a:g} + {b:g}; no distribution of mass has them"
+        )

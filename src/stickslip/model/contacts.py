@@ -2,72 +2,261 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
+import casadi as ca
 import numpy as np
 
 from stickslip.errors import ModelError
-from stickslip.math import Scalar, Vector, array, dot, is_symbolic, norm
-from stickslip.model.bodies import Body, Ground, Point, ground, parameters, rate
+from stickslip.math import Scalar, Vector, array, column, cross, derivative, dot, norm, sqrt
 from stickslip.model.declaration import Equations
+from stickslip.model.frames import Carrier, Point, parameters, relative_spin, triad, turned_triad
+from stickslip.model.geometry import (
+    Box,
+    Capsule,
+    Cylinder,
+    Disk,
+    Ellipsoid,
+    Graph,
+    Line,
+    Plane,
+    Sphere,
+    directions,
+    tangents,
+)
+from stickslip.model.laws import Law, Touch, law_from
 from stickslip.model.system import System
+
+__all__ = ["Contact", "Line", "Rolling"]
+
+FOOT_ITERATIONS = 6  # of Newton's method for the foot of a sphere on a graph: quadratic, so 1e-3, 1e-6, 1e-12, ...
 
 
 @dataclass(frozen=True)
-class Line:
-    """A straight boundary in the plane, fixed to the ground or to a body: a point of it and the normal into free space.
+class Meeting:
+    """Where two shapes come closest: gap, normal from the second to the first, the place, tangents in space.
 
-    >>> floor = Line(point=[0, 0], normal=[0, 1])
+    `velocity` is the velocity of the first shape's material point there against the second's.
     """
 
-    point: Vector
-    normal: Vector
-    body: Body | Ground = ground
-
-    def __post_init__(self) -> None:
-        if not is_symbolic(self.normal) and not norm(self.normal) > 0:
-            raise ModelError(f"line: the normal {self.normal} has length zero")
-        if len(self.point) != 2 or len(self.normal) != 2:
-            raise ModelError("line: point and normal need two components each")
+    gap: Scalar
+    normal: np.ndarray
+    velocity: np.ndarray
+    tangents: Callable[[], tuple[np.ndarray, ...]]
 
 
 class Contact:
-    """Contact of a body-fixed point with a line, with friction and restitution.
+    """Contact of two shapes, with a law, or friction and restitution as shortcuts for Coulomb's.
 
-        g_N = n . (s - s_0),    gamma_F = t . sdot,    t = (n_y, -n_x)
+        g_N: the gap,    gamma_F = (t_1 . v, t_2 . v),    v the velocity of the first body's point against the second's
 
-    with s the place of the point seen from the body that carries the line, so that sdot is the relative velocity.
+    In the plane t = (n_y, -n_x). Pairs: a Point, Sphere, Capsule, Box, Disk, Cylinder or Ellipsoid with a Line (in
+    the plane) or Plane; a Sphere with a Point, Sphere, Capsule or Box; a Point or Sphere with a Graph.
 
     >>> import stickslip as ss
     >>> s = ss.System()
     >>> ball = s.add(ss.PointMass("ball", mass=1, position=[0, 1]))
     >>> floor = ss.Line(point=[0, 0], normal=[0, 1])
     >>> touch = s.add(ss.Contact("floor", ball.point(), floor, friction=0.3, restitution=0.5))
+    >>> wall = s.add(ss.Contact("wall", ball.point(), ss.Line([-2, 0], [1, 0]), ss.Frictionless(0.9)))
     """
 
     def __init__(
         self,
         name: str,
-        point: Point,
-        line: Line,
+        geometry_1: Any,
+        geometry_2: Any,
+        law: Law | None = None,
         *,
-        friction: Scalar = 0.0,
-        restitution: Scalar = 0.0,
-        tangential_restitution: Scalar = 0.0,
+        friction: Scalar | None = None,
+        restitution: Scalar | None = None,
+        tangential_restitution: Scalar | None = None,
     ):
-        self.name, self.point, self.line = name, point, line
-        self.friction, self.restitution, self.tangential_restitution = friction, restitution, tangential_restitution
+        self.name, self.geometry_1, self.geometry_2 = name, geometry_1, geometry_2
+        self.law = law_from(f"contact {name!r}", law, friction, restitution, tangential_restitution)
 
     def declare(self, system: System, equations: Equations) -> None:
-        if not isinstance(self.line, Line):
-            raise ModelError(f"contact {self.name!r}: a point can touch a Line, not {self.line!r}")
-        s = self.line.body.local(self.point.position(system, f"{self.name}.point"))
-        s_0 = parameters(system, f"{self.name}.line", array(self.line.point))
-        n = parameters(system, f"{self.name}.normal", array(self.line.normal))
-        n = n / norm(n)
-        t = np.array([n[1], -n[0]])
-        law = {
-            key: system.parameter(f"{self.name}.{key}", getattr(self, key))
-            for key in ("friction", "restitution", "tangential_restitution")
-        }
-        equations.contact(gap=dot(n, s - s_0), slip=dot(t, rate(system, s)), **law, name=self.name)
+        meetings = list(meet(system, self.name, self.geometry_1, self.geometry_2))
+        law = self.law.bind(system, self.name)
+        first, second = self.geometry_1.body, self.geometry_2.body
+        for k, m in enumerate(meetings):
+            name = self.name if len(meetings) == 1 else f"{self.name}[{k}]"
+            law.declare(equations, Touch(name, m.gap, _slip(m, second), _spin(m, first, second)))
+
+
+class Rolling:
+    """Rolling without slipping: two shapes stay in touch and do not slip at the point where they do.
+
+        g = g_N = 0,    gamma = gamma_F = 0     (nonholonomic)
+
+    >>> import stickslip as ss
+    >>> s = ss.System()
+    >>> wheel = s.add(ss.PlanarBody("wheel", mass=1, inertia=0.5, position=[0, 1]))
+    >>> road = s.add(ss.Rolling("road", ss.Sphere(wheel.point(), 1.0), ss.Line([0, 0], [0, 1])))
+    """
+
+    def __init__(self, name: str, geometry_1: Any, geometry_2: Any):
+        self.name, self.geometry_1, self.geometry_2 = name, geometry_1, geometry_2
+
+    def declare(self, system: System, equations: Equations) -> None:
+        meetings = list(meet(system, self.name, self.geometry_1, self.geometry_2))
+        if len(meetings) > 1:
+            raise ModelError(f"rolling {self.name!r}: shapes that touch in several points cannot roll on all of them")
+        about = f"the shapes of {self.name!r} do not touch"
+        equations.constraint(meetings[0].gap, name=f"{self.name}.touch", about=about)
+        equations.velocity_constraint(_slip(meetings[0], self.geometry_2.body)(None), name=self.name)
+
+
+def _slip(m: Meeting, second: Carrier) -> Callable[[Vector | None], np.ndarray]:
+    """Slip velocity along the tangents, or along a direction of the second body and across it."""
+
+    def slip(direction: Vector | None) -> np.ndarray:
+        if direction is None:
+            return array([dot(t, m.velocity) for t in m.tangents()])
+        d = second.direction(array(direction))
+        along = array(d - dot(d, m.normal) * m.normal)
+        along = array(along / norm(along))
+        if len(along) == 2:
+            return array([dot(along, m.velocity)])
+        return array([dot(along, m.velocity), dot(cross(m.normal, along), m.velocity)])
+
+    return slip
+
+
+def _spin(m: Meeting, first: Carrier, second: Carrier) -> Callable[[], Scalar]:
+    """Relative angular velocity about the normal."""
+    return lambda: dot(m.normal, relative_spin(second, first, 3))
+
+
+# -- pairs -------------------------------------------------------------------------------------------------------------
+
+
+def meet(system: System, name: str, first: Any, second: Any) -> Iterator[Meeting]:
+    """All places where two shapes can touch."""
+    dimensions = {_dimension(shape) for shape in (first, second)} - {None}
+    if len(dimensions) > 1:
+        raise ModelError(f"contact {name!r}: one shape lives in the plane, the other in space")
+    if isinstance(second, Plane) and isinstance(first, (Point, Sphere, Capsule, Box, Disk, Cylinder, Ellipsoid)):
+        return _on_plane(system, name, first, second)
+    if isinstance(second, Graph) and isinstance(first, (Point, Sphere)):
+        return _on_graph(system, name, first, second)
+    if isinstance(first, Sphere) and isinstance(second, (Point, Sphere, Capsule, Box)):
+        return _on_core(system, name, first, second)
+    turned = " (the other way round they can)" if _could(second, first) else ""
+    raise ModelError(
+        f"contact {name!r}: no contact is known of a {type(first).__name__} with a {type(second).__name__}{turned}. "
+        "Possible are any shape with a Line or Plane, a Sphere with a Point, Sphere, Capsule or Box, a Point or Sphere "
+        "with a Graph"
+    )
+
+
+def _could(first: Any, second: Any) -> bool:
+    return isinstance(second, (Plane, Graph)) or (
+        isinstance(first, Sphere) and isinstance(second, (Point, Capsule, Box))
+    )
+
+
+def _dimension(shape: Any) -> int | None:
+    if isinstance(shape, (Plane, Point)):
+        return shape.dimension
+    if isinstance(shape, (Disk, Cylinder)):
+        return 3
+    if isinstance(shape, Sphere):
+        return shape.center.dimension
+    if isinstance(shape, Capsule):
+        return shape.end_1.dimension
+    return len(shape.size) if isinstance(shape, Box) else len(shape.semi_axes) if isinstance(shape, Ellipsoid) else None
+
+
+def _on_plane(system: System, name: str, shape: Any, plane: Plane) -> Iterator[Meeting]:
+    """Candidates c of the shape with the gap n . (c - r_0)."""
+    local = directions(system, f"{name}.normal", plane.normal)
+    n, r_0 = plane.body.direction(local), plane.body.position(parameters(system, f"{name}.plane", array(plane.point)))
+
+    def basis() -> tuple[np.ndarray, ...]:
+        if plane.dimension == 2:
+            return (array([n[1], -n[0]]),)
+        t_1, t_2 = tangents(local, system.initial_value(local))
+        return plane.body.direction(t_1), plane.body.direction(t_2)
+
+    if isinstance(shape, Point):
+        c, v = shape.place_and_velocity(system, f"{name}.point")
+        yield Meeting(dot(n, c - r_0), n, v - plane.body.velocity_at(c), basis)
+        return
+    for c in shape.candidates(system, f"{name}.{type(shape).__name__.lower()}", n):
+        v = shape.body.velocity_at(c) - plane.body.velocity_at(c)
+        yield Meeting(dot(n, c - r_0), n, v, basis)
+
+
+def _on_core(system: System, name: str, sphere: Sphere, other: Any) -> Iterator[Meeting]:
+    """Distance of the centre from the core of the other shape, minus the radii."""
+    c = sphere.center.position(system, f"{name}.sphere.center")
+    R = system.parameter(f"{name}.sphere.radius", sphere.radius)
+    if isinstance(other, Point):
+        k, R_other = other.position(system, f"{name}.point"), 0.0
+    else:
+        nearest_other, R_other = other.core(system, f"{name}.other")
+        k = nearest_other(c)
+    distance = norm(c - k)
+    n = array((c - k) / distance)
+    place = array(c - R * n)  # one place for both bodies, also where there is a gap, so that action is reaction
+
+    def basis() -> tuple[np.ndarray, ...]:
+        if len(n) == 2:
+            return (array([n[1], -n[0]]),)
+        e = system.initial_value(n)
+        if not np.isfinite(e).all():
+            raise ModelError(f"contact {name!r}: the shapes are inside each other at the initial state")
+        e_1, e_2 = triad(e)
+        named = (("e", e), ("e_1", e_1), ("e_2", e_2))
+        return turned_triad(n, *[parameters(system, f"{name}.{key}", value) for key, value in named])
+
+    velocity = sphere.body.velocity_at(place) - other.body.velocity_at(place)
+    yield Meeting(distance - R - R_other, n, velocity, basis)
+
+
+def _on_graph(system: System, name: str, shape: Point | Sphere, graph: Graph) -> Iterator[Meeting]:
+    """A point: the height above the graph, measured along its normal. A sphere: the distance of its centre minus R."""
+    point, R = (shape, 0.0) if isinstance(shape, Point) else (shape.center, None)
+    r = point.position(system, f"{name}.point")
+    if R is None:
+        R = system.parameter(f"{name}.radius", shape.radius)  # type: ignore[union-attr]
+    s = graph.body.local(r)
+    x = ca.SX.sym("x", len(s) - 1)
+    f = graph.height(*array(x))
+    slope = np.atleast_1d(array(ca.densify(ca.gradient(column(f), x))))
+    foot = column(s[:-1]) if isinstance(shape, Point) else _foot(column(s), x, column(f))
+    f_at, slope_at = (array(ca.substitute(column(e), x, foot)) for e in (f, slope))
+    steep = sqrt(1 + dot(slope_at, slope_at))
+    n_local = array([*[-x / steep for x in slope_at], 1 / steep])
+    base = array([*np.atleast_1d(array(foot)), f_at[0]])
+    n = graph.body.direction(n_local)
+
+    def basis() -> tuple[np.ndarray, ...]:
+        if len(n) == 2:
+            return (array([n[1], -n[0]]),)
+        t_1, t_2 = turned_triad(n_local, *np.eye(3)[[2, 0, 1]])
+        return graph.body.direction(t_1), graph.body.direction(t_2)
+
+    c = array(r - R * n)
+    velocity = point.body.velocity_at(c) if isinstance(shape, Sphere) else point.body.velocity(array(point.coordinates))
+    yield Meeting(dot(n_local, s - base) - R, n, velocity - graph.body.velocity_at(c), basis)
+
+
+def _foot(s: ca.SX, x: ca.SX, f: ca.SX) -> ca.SX:
+    """The x of the point of the graph that is closest to s: Newton's method for the gradient of the squared distance.
+
+        phi = x - s_x + (f - s_z) grad f = 0
+
+    unrolled, so that its derivatives are those of the solution. It finds the foot where the sphere is smaller than
+    the radius of curvature of the graph; where that is not so there are several.
+    """
+    center = ca.SX.sym("s", s.numel())
+    phi = x - center[:-1] + (f - center[-1]) * ca.gradient(f, x)
+    step = x - ca.solve(ca.densify(ca.jacobian(phi, x)), phi) if x.numel() > 1 else x - phi / derivative(phi, by=x)
+    foot = s[:-1]
+    for _ in range(FOOT_ITERATIONS):
+        foot = ca.substitute(ca.substitute(step, x, foot), center, s)
+    return foot

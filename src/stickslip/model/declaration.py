@@ -39,10 +39,11 @@ class Coordinates:
 
 @dataclass(frozen=True)
 class Bilateral:
-    """A constraint g(t, q) = 0, or gamma(t, q, u) = 0 on velocity level."""
+    """A constraint g(t, q) = 0, or gamma(t, q, u) = 0 on velocity level; `about` is the complaint if it is violated."""
 
     name: str
     value: ca.SX
+    about: str = ""
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,8 @@ class Contact:
 class Equations:
     """Everything that one part, or a system's own equations, contributes to the model.
 
-    mass: matrices with the velocities they belong to; kinetic: energies T(t, q, u) from which mass and gyroscopic forces
-    follow; potential: energies V(t, q); forces: generalized forces with the velocities they do work on.
+    mass: matrices with the velocities they belong to; kinetic: energies T(t, q, u) from which mass and gyroscopic
+    forces follow; potential: energies V(t, q); forces: generalized forces with the velocities they do work on.
     """
 
     name: str
@@ -128,9 +129,9 @@ class Equations:
         u = _vector(on)
         self.forces.append((ca.densify(ca.jacobian(_scalar(power, f"{self.name}: power"), u).T), u))
 
-    def constraint(self, g: Any, *, name: str) -> None:
-        """Bilateral constraint g(t, q) = 0 on position level, one or several rows."""
-        self.constraints.append(Bilateral(name, _vector(g)))
+    def constraint(self, g: Any, *, name: str, about: str = "") -> None:
+        """Bilateral constraint g(t, q) = 0 on position level, one or several rows; `about` names what it joins."""
+        self.constraints.append(Bilateral(name, _vector(g), about))
 
     def velocity_constraint(self, gamma: Any, *, name: str) -> None:
         """Bilateral constraint gamma(t, q, u) = 0 on velocity level, affine in u."""

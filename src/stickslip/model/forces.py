@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
 from stickslip.errors import ModelError
-from stickslip.math import Scalar, Vector, array, derivative, dot, norm
-from stickslip.model.bodies import Body, Point, rate, velocities_of
-from stickslip.model.declaration import Equations
+from stickslip.math import Scalar, Vector, array, derivative, dot, is_symbolic
+from stickslip.model.bodies import Body
+from stickslip.model.declaration import TIME, Equations
+from stickslip.model.frames import Ground, Point, rate
+from stickslip.model.measures import Distance, Measure, Quantity, evaluated
 from stickslip.model.system import System
 
 
@@ -38,38 +45,177 @@ class Gravity:
         equations.potential_energy(-body.mass * dot(a, body.center))
 
 
+def push(equations: Equations, quantity: Quantity, force: Scalar) -> None:
+    """A generalized force along a measure: its power is force times rate."""
+    equations.force(force * derivative(quantity.rate, by=quantity.on), on=quantity.on)
+
+
 class SpringDamper:
-    """Linear spring and damper along the line between two points.
+    """Spring and damper along the line between two points, or along any measure (the angle of a joint: a torsional
+    spring).
 
         V = k (l - l_0)^2 / 2,     f = -d ldot dl/dq
+
+    `law(l, ldot)` gives an additional force in the direction in which l grows, an expression such as -k * l**3.
 
     >>> import stickslip as ss
     >>> s = ss.System()
     >>> ball = s.add(ss.PointMass("ball", mass=1, position=[0, -1]))
     >>> spring = s.add(ss.SpringDamper("spring", ss.ground.point(0, 0), ball.point(), stiffness=100, rest_length=1))
+    >>> stop = s.add(ss.SpringDamper("stop", ss.ground.point(1, 0), ball.point(), law=lambda x, v: -10 * x**3))
     """
 
     def __init__(
         self,
         name: str,
-        point_1: Point,
-        point_2: Point,
+        point_1: Point | Measure,
+        point_2: Point | None = None,
         *,
         stiffness: Scalar = 0.0,
         damping: Scalar = 0.0,
         rest_length: Scalar = 0.0,
+        law: Callable[[Any, Any], Any] | None = None,
     ):
-        self.name, self.point_1, self.point_2 = name, point_1, point_2
+        if isinstance(point_1, Point) and isinstance(point_2, Point):
+            self.measure: Measure = Distance(point_1, point_2)
+        elif isinstance(point_1, Measure) and point_2 is None:
+            self.measure = point_1
+        else:
+            raise ModelError(
+                f"spring-damper {name!r} acts between two points, or along one measure such as joint.angle"
+            )
+        self.name, self.law = name, law
         self.stiffness, self.damping, self.rest_length = stiffness, damping, rest_length
 
     def declare(self, system: System, equations: Equations) -> None:
-        r_1 = self.point_1.position(system, f"{self.name}.point_1")
-        r_2 = self.point_2.position(system, f"{self.name}.point_2")
+        x = self.measure.quantity(system, self.name)
         k = system.parameter(f"{self.name}.stiffness", self.stiffness)
         d = system.parameter(f"{self.name}.damping", self.damping)
-        l_0 = system.parameter(f"{self.name}.rest_length", self.rest_length)
-        length = norm(r_2 - r_1)
-        equations.potential_energy(k / 2 * (length - l_0) ** 2)
-        length_dot = rate(system, length)
-        u = velocities_of(self.point_1.body, self.point_2.body)
-        equations.force(-d * length_dot * derivative(length_dot, by=u), on=u)
+        x_0 = system.parameter(f"{self.name}.rest_length", self.rest_length)
+        equations.potential_energy(k / 2 * x.minus(x_0) ** 2)
+        push(equations, x, -d * x.rate)
+        if self.law is not None:
+            push(equations, x, self.law(x.value, x.rate))
+
+
+class Motor:
+    """A force along a measure, or a torque at a joint's angle: a number, or a function force(t, x, xdot).
+
+    >>> import stickslip as ss
+    >>> s = ss.System()
+    >>> wheel = s.add(ss.PlanarBody("wheel", mass=1, inertia=0.1))
+    >>> hub = s.add(ss.Revolute("hub", ss.ground.point(0, 0), wheel.point()))
+    >>> motor = s.add(ss.Motor("motor", hub.angle, lambda t, x, v: 2.0 - 0.1 * v))
+    """
+
+    def __init__(self, name: str, measure: Measure, force: Scalar | Callable[[Any, Any, Any], Any]):
+        self.name, self.measure, self.force = name, measure, force
+
+    def declare(self, system: System, equations: Equations) -> None:
+        x = self.measure.quantity(system, self.name)
+        constant = not callable(self.force) and not is_symbolic(self.force)
+        force = system.parameter(f"{self.name}.force", self.force) if constant else self.force
+        push(equations, x, evaluated(force, TIME, x.value, x.rate))
+
+
+class Controller:
+    """PD controller of a measure: force = k (target - x) + d (target_dot - xdot).
+
+    `target` is a number, or a function of time; angles in space go the shorter way.
+
+    >>> import stickslip as ss
+    >>> from stickslip.math import sin
+    >>> s = ss.System()
+    >>> arm = s.add(ss.PlanarBody("arm", mass=1, inertia=0.1))
+    >>> hub = s.add(ss.Revolute("hub", ss.ground.point(0, 0), arm.point()))
+    >>> servo = s.add(ss.Controller("servo", hub.angle, lambda t: sin(t), stiffness=50, damping=5))
+    """
+
+    def __init__(
+        self,
+        name: str,
+        measure: Measure,
+        target: Scalar | Callable[[Any], Any] = 0.0,
+        *,
+        stiffness: Scalar,
+        damping: Scalar = 0.0,
+    ):
+        self.name, self.measure, self.target, self.stiffness, self.damping = name, measure, target, stiffness, damping
+
+    def declare(self, system: System, equations: Equations) -> None:
+        x = self.measure.quantity(system, self.name)
+        k = system.parameter(f"{self.name}.stiffness", self.stiffness)
+        d = system.parameter(f"{self.name}.damping", self.damping)
+        if not callable(self.target) and not is_symbolic(self.target):
+            push(equations, x, -k * x.minus(system.parameter(f"{self.name}.target", self.target)) - d * x.rate)
+            return
+        target = evaluated(self.target, TIME)
+        push(equations, x, -k * x.minus(target) + d * (rate(system, target) - x.rate))
+
+
+class Force:
+    """A force at a point: numbers, or a function of time that returns components; in space or, `local`, in the body's
+    frame.
+
+    Components may also be expressions of coordinates and velocities (`body.q`, `body.u`).
+
+    >>> import stickslip as ss
+    >>> s = ss.System()
+    >>> drone = s.add(ss.RigidBody("drone", mass=1, inertia=[1, 1, 1]))
+    >>> thrust = s.add(ss.Force("thrust", drone.point(0.1, 0, 0), [0, 0, 9.81], local=True))
+    """
+
+    def __init__(self, name: str, point: Point, force: Vector | Callable[[Any], Any], *, local: bool = False):
+        self.name, self.point, self.force, self.local = name, point, force, local
+        if isinstance(point.body, Ground):
+            raise ModelError(f"force {name!r} acts on the ground, which does not move")
+
+    def declare(self, system: System, equations: Equations) -> None:
+        f = _components(self.name, system, self.force, self.point.dimension)
+        f = self.point.body.direction(f) if self.local else f
+        _, v = self.point.place_and_velocity(system, f"{self.name}.point")
+        u = self.point.body.u  # type: ignore[attr-defined]
+        equations.force(f @ np.atleast_2d(derivative(v, by=u)), on=u)
+
+
+class Torque:
+    """A torque on a body, in space or, `local`, in the body's frame; `reaction` is the body that takes the opposite
+    one.
+
+    A number in the plane, three components in space, or a function of time that returns them.
+
+    >>> import stickslip as ss
+    >>> s = ss.System()
+    >>> rotor = s.add(ss.RigidBody("rotor", mass=1, inertia=[1, 1, 1]))
+    >>> spin = s.add(ss.Torque("spin", rotor, lambda t: [0, 0, 0.1 * t], local=True))
+    """
+
+    def __init__(
+        self,
+        name: str,
+        body: Body,
+        torque: Any,
+        *,
+        local: bool = False,
+        reaction: Body | None = None,
+    ):
+        self.name, self.body, self.torque, self.local, self.reaction = name, body, torque, local, reaction
+
+    def declare(self, system: System, equations: Equations) -> None:
+        planar = self.body.dimension == 2
+        torque = _components(self.name, system, self.torque, 1 if planar else 3)
+        torque = self.body.direction(torque) if self.local and not planar else torque
+        for body, sense in ((self.body, 1.0), (self.reaction, -1.0)):
+            if body is not None:
+                jacobian = derivative([body.angular_velocity] if planar else body.angular_velocity, by=body.u)
+                equations.force(array(sense * torque) @ np.atleast_2d(jacobian), on=body.u)
+
+
+def _components(name: str, system: System, given: Any, n: int) -> np.ndarray:
+    """n components of a force; numbers become parameters."""
+    values = np.atleast_1d(array(evaluated(given, TIME)))
+    if values.shape != (n,):
+        raise ModelError(f"force {name!r}: {n} components are needed, got shape {values.shape}")
+    if is_symbolic(values):
+        return values
+    return array([system.parameter(f"{name}.force.{'xyz'[k]}", v) for k, v in enumerate(values)])

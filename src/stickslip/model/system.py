@@ -6,6 +6,7 @@ Everything here is declaration. Derivatives, kernels and time belong to other la
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import casadi as ca
@@ -13,6 +14,7 @@ import numpy as np
 
 from stickslip.errors import ModelError, unknown_name
 from stickslip.math import Scalar, Vector, array, column
+from stickslip.model.assemble import assembled
 from stickslip.model.declaration import TIME, Coordinates, Equations, _vector
 
 
@@ -74,6 +76,9 @@ class System:
         self._parameters: dict[str, ca.SX] = {}
         self._values: dict[str, ca.SX] = {}
         self._u_own: list[ca.SX] = []
+        self._initial: dict[int, Any] = {
+            TIME.__hash__(): 0.0
+        }  # values of symbols: numbers, or expressions of parameters
 
     def __repr__(self) -> str:
         contacts = sum(len(e.contacts) for e in self.equations())
@@ -121,6 +126,20 @@ class System:
         """Initial velocities."""
         return np.concatenate([np.zeros(0), *[block.u_initial for block in self.blocks]])
 
+    def initial_value(self, expression: Any) -> np.ndarray:
+        """The numbers that an expression of coordinates, velocities and parameters has at the initial state, t = 0.
+
+        >>> s = System()
+        >>> q, u = s.coordinates("x y", initial=[3, 4], velocity=[0, 0])
+        >>> s.initial_value(q @ q)
+        array(25.)
+        """
+        f = column(expression)
+        used = ca.symvar(f)
+        inputs = [x if isinstance(x := self._initial[s.__hash__()], float) else self.initial_value(x) for s in used]
+        value = np.array(ca.Function("value", used, [ca.densify(f)]).call(inputs)[0])
+        return value.reshape(()) if f.numel() == 1 else value[:, 0] if value.shape[1] == 1 else value
+
     # -- coordinates and parameters -----------------------------------------------------------------------------------
 
     def coordinates(
@@ -135,8 +154,8 @@ class System:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Declare coordinates q and velocities u; return their symbols as two arrays.
 
-        `names` and `velocities` are space-separated; without `velocities` qdot = u. `kinematics(t, q, u)` returns qdot =
-        B(t, q) u + beta(t, q), for velocities that are not the derivatives of the coordinates.
+        `names` and `velocities` are space-separated; without `velocities` qdot = u. `kinematics(t, q, u)` returns
+        qdot = B(t, q) u + beta(t, q), for velocities that are not the derivatives of the coordinates.
 
         >>> q, u = System().coordinates("x y", initial=[0, 1], velocity=[0, 0])
         >>> len(q), len(u)
@@ -171,6 +190,7 @@ class System:
                 raise ModelError(f"{self.name}: kinematics of {names!r} must be affine in the velocities, B u + beta")
         q_full, u_full = tuple(prefix + n for n in q_names), tuple(prefix + n for n in u_names)
         self.blocks.append(Coordinates(block or names, q, u, q_full, u_full, q0, u0, qdot))
+        self._remember(self.blocks[-1])
         if block is None:
             self._u_own.append(u)
         return array(q), array(u)
@@ -191,6 +211,7 @@ class System:
             self._require_known(number, f"parameter {name!r}", _hashes(*self._parameters.values()))
         self._parameters[name] = ca.SX.sym(name)
         self._values[name] = number
+        self._initial[self._parameters[name].__hash__()] = float(number) if number.is_constant() else number
         return self._parameters[name]
 
     def parameter_symbols(self) -> dict[str, ca.SX]:
@@ -298,7 +319,8 @@ class System:
         owner = getattr(part, "_owner", None)
         if owner is not None:
             raise ModelError(
-                f"{self.name}: part {part.name!r} belongs to system {owner.name!r} already; make a new part for each system"
+                f"{self.name}: part {part.name!r} belongs to system {owner.name!r} already; make a new part for each "
+                "system"
             )
         equations = Equations(part.name)
         part.declare(self, equations)
@@ -306,6 +328,32 @@ class System:
         self.parts.append(part)
         self._declared.append(equations)
         return part
+
+    def assemble(
+        self, *, obstacles: bool = False, t: float = 0.0, parameters: Mapping[str, float] | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Move the initial state onto all constraints, on position and velocity level; with `obstacles` out of them,
+        too.
+
+        The change is, to first order, the smallest one in the metric of the mass matrix. Returns the new q and u, which
+        become the system's initial state.
+
+        >>> import stickslip as ss
+        >>> s = ss.System()
+        >>> bob = s.add(ss.PointMass("bob", mass=1, position=[0.1, -0.9], velocity=[1, 0]))
+        >>> rod = s.add(ss.Rod("rod", ss.ground.point(0, 0), bob.point(), length=1.0))
+        >>> q, u = s.assemble()
+        >>> float(q @ q), float(abs(q @ u).round(12))
+        (1.0, 0.0)
+        """
+        q, u = assembled(self, self.parameter_values(parameters), t, obstacles)
+        at_q = at_u = 0
+        for k, b in enumerate(self.blocks):
+            n_q, n_u = b.q.numel(), b.u.numel()
+            self.blocks[k] = replace(b, q_initial=q[at_q : at_q + n_q], u_initial=u[at_u : at_u + n_u])
+            self._remember(self.blocks[k])
+            at_q, at_u = at_q + n_q, at_u + n_u
+        return q, u
 
     def equations(self) -> list[Equations]:
         """What was declared: the system's own equations first, then those of each part; checked for foreign symbols."""
@@ -330,6 +378,11 @@ class System:
                     acting.act(part, equations)
             out.append(equations)
         return out
+
+    def _remember(self, block: Coordinates) -> None:
+        """The numbers of a block for `initial_value`."""
+        for symbols, numbers in ((block.q, block.q_initial), (block.u, block.u_initial)):
+            self._initial |= {symbols[k].__hash__(): float(x) for k, x in enumerate(numbers)}
 
     # -- helpers ------------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from stickslip.model.bodies import PlanarBody
 from stickslip.model.flexible.chain import Chain, Element, Node
 
 
-class BeamNode(Node, PlanarBody):  # type: ignore[misc]  # `velocity`: of a node a method, of a body its start
+class BeamNode(Node, PlanarBody):
     """A cross-section of a planar beam. It stays plane, so it is a planar body: coordinates x, y and the angle phi."""
 
     names = ("x", "y", "phi")

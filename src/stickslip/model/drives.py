@@ -1,0 +1,134 @@
+"""What acts along a measure as a constraint or a contact law: prescribed motion, couplings, limits, friction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from stickslip.errors import ModelError
+from stickslip.math import Scalar, is_symbolic
+from stickslip.model.declaration import TIME, Equations
+from stickslip.model.measures import Measure, evaluated
+from stickslip.model.system import System
+
+
+class Motion:
+    """Prescribed motion: a measure follows a function of time (a rheonomic constraint). An angle in space may turn on
+    and on.
+
+        g = x - x(t)
+
+    >>> import stickslip as ss
+    >>> s = ss.System()
+    >>> crank = s.add(ss.PlanarBody("crank", mass=1, inertia=0.1, angular_velocity=3.0))
+    >>> hub = s.add(ss.Revolute("hub", ss.ground.point(0, 0), crank.point()))
+    >>> drive = s.add(ss.Motion("drive", hub.angle, lambda t: 3.0 * t))
+    """
+
+    def __init__(self, name: str, measure: Measure, target: Scalar | Callable[[Any], Any]):
+        self.name, self.measure, self.target = name, measure, target
+
+    def declare(self, system: System, equations: Equations) -> None:
+        x = self.measure.quantity(system, self.name)
+        fixed = not callable(self.target) and not is_symbolic(self.target)
+        target = system.parameter(f"{self.name}.target", self.target) if fixed else self.target
+        about = f"the motion {self.name!r} does not begin at its prescribed value"
+        equations.constraint(x.equals(evaluated(target, TIME)), name=self.name, about=about)
+
+
+class Gear:
+    """A coupling of two measures: x_1 + ratio x_2 keeps its initial value. Gears, belts, rack and pinion,
+    differentials.
+
+    On position level; where an angle in space takes part, which is known modulo 2 pi only, on velocity level.
+
+    >>> import stickslip as ss
+    >>> s = ss.System()
+    >>> a, b = (s.add(ss.PlanarBody(name, mass=1, inertia=0.1)) for name in "ab")
+    >>> p = s.add(ss.Revolute("p", ss.ground.point(0, 0), a.point()))
+    >>> q = s.add(ss.Revolute("q", ss.ground.point(0, 0), b.point()))
+    >>> mesh = s.add(ss.Gear("mesh", p.angle, q.angle, ratio=2.5))
+    """
+
+    def __init__(self, name: str, measure_1: Measure, measure_2: Measure, *, ratio: Scalar):
+        self.name, self.measure_1, self.measure_2, self.ratio = name, measure_1, measure_2, ratio
+
+    def declare(self, system: System, equations: Equations) -> None:
+        x_1 = self.measure_1.quantity(system, f"{self.name}.1")
+        x_2 = self.measure_2.quantity(system, f"{self.name}.2")
+        i = system.parameter(f"{self.name}.ratio", self.ratio)
+        if x_1.turn is None and x_2.turn is None:
+            together = x_1.value + i * x_2.value
+            start = system.parameter(f"{self.name}.start", float(system.initial_value(together)))
+            equations.constraint(together - start, name=self.name)
+        else:
+            equations.velocity_constraint(x_1.rate + i * x_2.rate, name=self.name)
+
+
+class Limits:
+    """Stops of a measure: lower <= x <= upper, as unilateral contacts with restitution.
+
+    >>> import stickslip as ss
+    >>> s = ss.System()
+    >>> arm = s.add(ss.PlanarBody("arm", mass=1, inertia=0.1))
+    >>> hub = s.add(ss.Revolute("hub", ss.ground.point(0, 0), arm.point()))
+    >>> stops = s.add(ss.Limits("stops", hub.angle, lower=-1.0, upper=1.0, restitution=0.3))
+    """
+
+    def __init__(
+        self,
+        name: str,
+        measure: Measure,
+        *,
+        lower: Scalar | None = None,
+        upper: Scalar | None = None,
+        restitution: Scalar = 0.0,
+    ):
+        if lower is None and upper is None:
+            raise ModelError(f"limits {name!r}: give lower=, upper= or both")
+        if lower is not None and upper is not None and not is_symbolic([lower, upper]) and not lower < upper:
+            raise ModelError(f"limits {name!r}: lower = {lower} must be smaller than upper = {upper}")
+        self.name, self.measure, self.lower, self.upper, self.restitution = name, measure, lower, upper, restitution
+
+    def declare(self, system: System, equations: Equations) -> None:
+        x = self.measure.quantity(system, self.name)
+        e_N = system.parameter(f"{self.name}.restitution", self.restitution)
+        ends = {
+            key: system.parameter(f"{self.name}.{key}", value)
+            for key, value in (("lower", self.lower), ("upper", self.upper))
+            if value is not None
+        }
+        # An angle in space is measured from the middle of its range, so that its jump lies opposite to it.
+        middle = sum(ends.values()) / len(ends)
+        for key, end in ends.items():
+            beyond = x.minus(middle) - (end - middle)
+            gap = beyond if key == "lower" else -beyond
+            equations.contact(gap=gap, restitution=e_N, name=f"{self.name}.{key}")
+
+
+class Friction:
+    """Dry friction along a measure, such as in a joint: a force, or torque, of at most `force` against the motion.
+
+    >>> import stickslip as ss
+    >>> s = ss.System()
+    >>> wheel = s.add(ss.PlanarBody("wheel", mass=1, inertia=0.1, angular_velocity=5))
+    >>> hub = s.add(ss.Revolute("hub", ss.ground.point(0, 0), wheel.point()))
+    >>> bearing = s.add(ss.Friction("bearing", hub.angle, force=0.2))
+    """
+
+    def __init__(self, name: str, measure: Measure, *, force: Scalar, tangential_restitution: Scalar = 0.0):
+        if not is_symbolic(force) and not (np.isfinite(force) and force >= 0):
+            raise ModelError(f"friction {name!r}: force = {force} must be a finite number >= 0")
+        self.name, self.measure, self.force, self.restitution = name, measure, force, tangential_restitution
+
+    def declare(self, system: System, equations: Equations) -> None:
+        x = self.measure.quantity(system, self.name)
+        equations.contact(
+            gap=None,
+            slip=x.rate,
+            radius=system.parameter(f"{self.name}.force", self.force),
+            tangential_restitution=system.parameter(f"{self.name}.tangential_restitution", self.restitution),
+            name=self.name,
+        )
