@@ -201,17 +201,17 @@ def test_ctrl_c_keeps_what_is_done_and_continues(tmp_path):
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers too
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
-    assert re.search(r"interrupted: \d of 6 items are done and kept in there; the same command continues there", err)
+    assert re.search(r"interrupted: \d of 7 items are done and kept in there; the same command continues there", err)
     assert "Traceback" not in err
     done = list(tmp_path.glob("there/rattle/*.json"))
-    assert 0 < len(done) < 6
+    assert 0 < len(done) < 7
     assert not list(tmp_path.rglob("*.unfinished"))
     assert (tmp_path / "there" / "report.html").exists()
     kept = {path: path.stat().st_mtime_ns for path in done}
     process = stickslip(*command, cwd=tmp_path)
     out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
-    assert len(list(tmp_path.glob("there/rattle/*.json"))) == 6
+    assert len(list(tmp_path.glob("there/rattle/*.json"))) == 7
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
 
 

@@ -163,6 +163,10 @@ def fig10(study: Study) -> Iterator[Part]:
             )
         yield drawing(ax, "Gap of the tip" + (" in a burst of impacts." if zoom else " over the whole time."))
     shown = zooms[", first contact"]
+    ax = panel("gap velocity, first contact", ylabel=r"$\dot{g}^1$  [m/s]")
+    for k, (name, run) in enumerate(runs.items()):
+        curve(ax, run.t[shown], run.gap_dot[shown, 0], name, color=k, linewidth=0.6)
+    yield drawing(ax, "Each impact stops the tip (e = 0); the bent beam pushes it against the wall again.")
     ax = panel("reaction, first contact", ylabel="$P_N$  [N s]")
     for k, (name, run) in enumerate(runs.items()):
         curve(ax, run.t[shown], run.P_N[shown, 0], name, color=k, linewidth=0.8)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -251,15 +250,12 @@ def _gaps(runs: dict[str, Solution]) -> Iterator[Part]:
     for zoom in (False, True):
         ax = panel("gaps" + (" near zero" if zoom else ""), ylabel="$g_N$  [µm]" if zoom else "$g_N$  [mm]")
         for k, s in enumerate(runs.values()):
-            for corner in range(s.gap.shape[1]):
-                style: dict[str, Any] = {"color": corner, "linestyle": ("-", ":")[k], "linewidth": 0.9}
-                curve(
-                    ax,
-                    s.t,
-                    (1e6 if zoom else 1e3) * s.gap[:, corner],
-                    s.names.contacts[corner] if k == 0 and not zoom else "",
-                    **style,
-                )
+            for corner, name in enumerate(s.names.contacts):
+                wall = name.split()[0]  # upper or lower: the gaps of a wall's two corners lie on top of each other
+                label = f"{wall} corners" if k == 0 and name.endswith("left") else ""
+                color = ("upper", "lower").index(wall)
+                scale = 1e6 if zoom else 1e3
+                curve(ax, s.t, scale * s.gap[:, corner], label, color=color, linestyle=("-", ":")[k], linewidth=0.9)
         if zoom:
             ax.set_ylim(-120, 60)
         what = " (dotted: acceleration level)" if len(runs) > 1 else ""

@@ -128,6 +128,9 @@ def fig9(study: Study) -> Iterator[Part]:
         slope = point_mass_on_slope(case=k, m=1.0)
         # A tolerance of 1e-14 asks for round-off, which 32 000 small steps of the reference reach at 1e-12.
         reference = simulate(slope, max(dts) * 4, fine, Lobatto(stages=4), tol=1e-12)
+        if case == 1:
+            end = round(study.data["t_end"] / fine)
+            x, speed = reference.q[end, 0], float(np.linalg.norm(reference.u[end]))
         errors: dict[tuple[str, int], list[float]] = {}
         for s in STAGES:
             runs = []
@@ -150,6 +153,8 @@ def fig9(study: Study) -> Iterator[Part]:
     for s in STAGES:
         yield study.judge(f"q_{s}", rates[1, s, "q"])
         yield study.judge(f"u_{s}", rates[1, s, "u"])
+    yield study.judge("x", x)
+    yield study.judge("speed", speed)
     yield study.judge("impact", float(np.mean([rates[2, s, "q"] for s in STAGES])))
     away = np.abs(np.array(local) - 1).max()
     yield study.judge(

@@ -7,14 +7,19 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from stickslip.benchmarks import REGISTRY, point_mass_on_slope, rotating_bouncing_ball, slider_crank
+from stickslip.benchmarks import point_mass_on_slope, rotating_bouncing_ball, slider_crank, tippedisk
+from stickslip.math import quaternion_rotation
 from stickslip.papers.drawing import curve, drawing, orders, panel, twin
 from stickslip.papers.measure import error, order, simulate
 from stickslip.papers.paper import Paper, Part, Study, Table
+from stickslip.schemes import GeneralizedAlpha, Moreau, Rattle
 from stickslip.solution import Solution
 
 PAPER = Paper("rattle")
 CASES = (1, 2, 3, 4)  # of the slope
+ABOUT_ANGLE = (
+    "Angle in the disk's plane from the upward direction to the centre of mass: π below the disk's centre, 0 above it."
+)
 
 
 @PAPER.item
@@ -50,6 +55,8 @@ def fig3(study: Study) -> Iterator[Part]:
     hit = {case: int(np.flatnonzero(ball.P_N[:, 0] > 0)[0]) for case, ball in balls.items()}
     two, three = balls[2], balls[3]
     slipping = np.flatnonzero(np.abs(two.P_F[:, 0]) > 1e-10)
+    yield study.judge("after_impact", two.u[hit[2], 0])
+    yield study.judge("spin_after", two.u[hit[2], 2])
     yield study.judge("sliding", two.t[slipping[-1]])
     yield study.judge("rolling", two.u[-1, 2])
     yield study.judge("force_free", np.abs(two.P_F[slipping[-1] + 1 :]).max())
@@ -66,9 +73,7 @@ def table1(study: Study) -> Iterator[Part]:
     runs["slider-crank"] = simulate(slider_crank(), 0.2, 1e-4)
     for case in CASES:
         runs[f"mass on slope {case}"] = simulate(point_mass_on_slope(case=case), 3.28, 1e-2)
-    if "tippedisk" in REGISTRY:
-        disk = REGISTRY["tippedisk"]
-        runs["tippedisk"] = simulate(disk.build(), disk.t_end, 1e-3)
+    runs["tippedisk"] = simulate(tippedisk(), 1.5, 1e-3)
     rows, excess, larger = [], [], []
     for name, run in runs.items():
         paper = study.data["rows"][name]
@@ -231,6 +236,43 @@ def fig8(study: Study) -> Iterator[Part]:
         bool((np.abs(local - 1) > 0.5).any()),
         shown=f"local orders {local.min():.2f} to {local.max():.2f}",
     )
+
+
+@PAPER.item
+def fig10(study: Study) -> Iterator[Part]:
+    """The tippedisk by three methods."""
+    schemes = {
+        "Moreau": (Moreau(), 1e-5),
+        "generalized-α": (GeneralizedAlpha(rho_inf=0.9), 1e-3),
+        "RATTLE": (Rattle(), 1e-3),
+    }
+    runs = {name: simulate(tippedisk(), study.data["t_end"], dt, scheme) for name, (scheme, dt) in schemes.items()}
+    z = {name: run.q[:: (len(run) - 1) // 1500, 2] for name, run in runs.items()}
+    angle = {name: _elevation(run.q[:: (len(run) - 1) // 1500]) for name, run in runs.items()}
+    t = runs["RATTLE"].t
+    for values, title, unit in ((1e3, z), "centre of mass", "$z$  [mm]"), ((1.0, angle), "orientation", "[rad]"):
+        ax = panel(title, ylabel=unit)
+        for k, name in enumerate(runs):
+            curve(ax, t, values[0] * values[1][name], name, color=(8, 0, 1)[k], linestyle=("-", "--", ":")[k])
+        yield drawing(ax, {"centre of mass": "From r - e to r + e.", "orientation": ABOUT_ANGLE}[title])
+    rise = study.data["high"] - study.data["low"]
+    yield study.judge("inverts", z["RATTLE"][-1])
+    yield study.judge("time", t[np.argmax(z["RATTLE"] > 0.0465)])
+    yield study.judge("moreau", np.abs(z["RATTLE"] - z["Moreau"]).max() / rise)
+    yield study.judge("alpha", np.abs(z["RATTLE"] - z["generalized-α"]).max() / rise)
+    yield study.judge("angle", max(np.abs(angle["RATTLE"] - angle[name]).max() for name in ("Moreau", "generalized-α")))
+    yield study.judge("penetration", runs["RATTLE"].gap.min(), moreau=runs["Moreau"].gap.min())
+    yield study.judge("cost", runs["RATTLE"].stats.wall_time / runs["Moreau"].stats.wall_time)
+
+
+def _elevation(q: np.ndarray) -> np.ndarray:
+    """Angle in the disk's plane between the ray from its centre G to the centre of mass S and the direction that rises."""
+    angles = np.zeros(len(q))
+    for k, p in enumerate(q[:, 3:]):
+        A = np.asarray(quaternion_rotation(p / np.linalg.norm(p)), float)
+        rising = np.array([0, 0, 1]) - A[2, 2] * A[:, 2]  # e_z without its part along the disk's axis e_z^K
+        angles[k] = np.arccos(np.clip(A[:, 0] @ rising / np.linalg.norm(rising), -1, 1))
+    return angles
 
 
 def _error_of_sums(P: np.ndarray, reference: np.ndarray) -> float:
