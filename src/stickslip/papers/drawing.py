@@ -96,11 +96,16 @@ def drawing(ax: Axes, caption: str) -> Drawing:
     >>> drawing(panel("gap"), "The gap over time").svg.startswith("<svg")
     True
     """
-    if ax.get_legend_handles_labels()[1]:
-        ax.legend(loc="best", frameon=False, fontsize=SMALL - 1.5, labelcolor=INK, handlelength=1.4, labelspacing=0.25)
+    figure = cast(Figure, ax.figure)
+    if labels := ax.get_legend_handles_labels()[1]:
+        # Below the axes, where it covers nothing; as many columns as fit, of about 7 points a letter.
+        columns = max(1, min(len(labels), int(46 / (max(map(len, labels)) + 4)), 4))
+        figure.set_figheight(figure.get_figheight() + 0.22 * -(-len(labels) // columns))
+        style = {"fontsize": SMALL - 1, "labelcolor": INK, "handlelength": 1.4, "columnspacing": 1.2}
+        figure.legend(loc="outside lower center", ncols=columns, frameon=False, borderaxespad=0.0, **style)
     text = io.StringIO()
     with mpl.rc_context({"svg.fonttype": "path", "svg.hashsalt": caption}):  # ids of clip paths: unique, repeatable
-        cast(Figure, ax.figure).savefig(text, format="svg", transparent=True, metadata={"Date": None})
+        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
