@@ -25,7 +25,6 @@ MARGIN = 0.06  # around what moves, in sizes of the picture
 SLIMMEST = 0.4  # no picture is slimmer or flatter than this
 HATCH = 0.022  # distance and length of the strokes, in sizes of the picture
 BEYOND = 1.5  # an endless wall goes on beyond the picture, for windows that are wider, in sizes of the picture
-AFTERGLOW = 0.85  # of a touch from frame to frame: an impact of one frame would not be seen
 KINDS = {Polyline: "line", Polygon: "area", Arrow: "arrow", Disk: "disk", Point: "dot", Touch: "touch"}
 
 
@@ -115,20 +114,29 @@ def film(
     bounds = drawing.bounds or _bounds(drawing, tracks)
     finished = [track for shape, points in tracks for track in _tracks(shape, points, bounds)]
     return Scene(
-        drawing, rows, solution.t[rows], tuple(finished), bounds, _glow(solution.P_N, rows), solution.names.contacts
+        drawing,
+        rows,
+        solution.t[rows],
+        tuple(finished),
+        bounds,
+        _glow(mean_forces(solution.t, solution.P_N, rows)),
+        solution.names.contacts,
     )
 
 
-def percussions(P: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The percussions of the steps between one frame and the next, added up.
+def mean_forces(t: np.ndarray, P: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The percussions of the steps between one frame and the next, over the time between them; zero in the first frame.
 
-    >>> percussions(np.array([[0.0], [1.0], [2.0], [4.0]]), np.array([0, 1, 3]))
+    >>> mean_forces(np.array([0.0, 0.5, 1.0, 1.5]), np.array([[0.0], [1.0], [2.0], [4.0]]), np.array([0, 1, 3]))
     array([[0.],
-           [1.],
+           [2.],
            [6.]])
     """
-    total = np.cumsum(P, axis=0)[rows]
-    return np.diff(total, axis=0, prepend=total[:1])
+    force = np.zeros((len(rows), P.shape[1]))
+    if len(rows) > 1 and P.size:
+        sums = np.add.reduceat(P[: rows[-1] + 1], rows[:-1] + 1, axis=0)
+        force[1:] = sums / np.diff(t[rows])[:, None]
+    return force
 
 
 def _rows(t: np.ndarray, span: float | None, frames: int, t_start: float | None, t_end: float | None) -> np.ndarray:
@@ -224,11 +232,7 @@ def _strokes(lines: np.ndarray, distance: float, depth: float) -> np.ndarray:
     return np.array(strokes)
 
 
-def _glow(P_N: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    carried = percussions(P_N, rows)
-    largest = carried.max(initial=0.0)
+def _glow(force: np.ndarray) -> np.ndarray:
+    largest = force.max(initial=0.0)
     # The root shows persistent contact beside impacts, which are often a hundred times stronger.
-    level = np.where(carried > 1e-9 * largest, 0.3 + 0.7 * np.sqrt(np.maximum(carried, 0) / (largest or 1.0)), 0.0)
-    for k in range(1, len(level)):
-        level[k] = np.maximum(level[k], np.where(level[k - 1] > 0.05, AFTERGLOW * level[k - 1], 0.0))
-    return level
+    return np.where(force > 1e-9 * largest, 0.3 + 0.7 * np.sqrt(np.maximum(force, 0) / (largest or 1.0)), 0.0)

@@ -44,11 +44,11 @@ def ball_in_box(
 def draw(state: State) -> list[Shape]:
     """The ball, its path, the four walls, and the direction of gravity."""
     (x, y), R, a, b = state.q, *(state.parameters[key] for key in ("R", "a", "b"))
-    gravity = 0.8 * R * np.array([-math.cos(math.pi / 6), -math.sin(math.pi / 6)])
+    tail, along = np.array([0.9 * a, 0.9 * b]), np.array([math.cos(math.pi / 6), math.sin(math.pi / 6)])
     walls = {"floor": (x, y - R), "right wall": (x + R, y), "ceiling": (x, y + R), "left wall": (x - R, y)}
     return [
-        Ground([(0, 0), (0, b), (a, b), (a, 0), (0, 0)][::-1]),
-        Arrow((0.9 * a, 0.9 * b), (0.9 * a, 0.9 * b) + gravity),
+        Ground([(0, 0), (a, 0), (a, b), (0, b), (0, 0)]),
+        Arrow(tail, tail - 0.8 * R * along),
         Disk((x, y), R),
         Point((x, y), trail=True),
         *[Touch(name, at) for name, at in walls.items()],

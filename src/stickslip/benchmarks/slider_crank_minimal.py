@@ -64,7 +64,7 @@ def draw(state: State) -> list[Shape]:
     """As the slider-crank, without the corners' lights where the notch guides the slider."""
     theta1, theta2, theta3 = state.q
     p = state.parameters
-    arm_1, arm_2 = (p[l] * np.array([np.cos(a), np.sin(a)]) for l, a in (("l1", theta1), ("l2", theta2)))
+    arm_1, arm_2 = (l * np.array([np.cos(a), np.sin(a)]) for l, a in ((p["l1"], theta1), (p["l2"], theta2)))  # noqa: E741
     bodies = ((*arm_1 / 2, theta1), (*arm_1 + arm_2 / 2, theta2), (*arm_1 + arm_2, theta3))
     crank, rod, slider = map(np.array, bodies)
     shapes = slider_crank_shapes(crank, rod, slider, p["b"] + p.get("c", 0.0), state)

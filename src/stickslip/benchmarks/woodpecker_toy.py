@@ -8,7 +8,7 @@ import numpy as np
 
 from stickslip.benchmarks.registry import benchmark
 from stickslip.model.system import System
-from stickslip.shapes import Polygon, Polyline, Point, Shape, State, Touch, Wall, drawing
+from stickslip.shapes import Point, Polygon, Polyline, Shape, State, Touch, Wall, drawing
 
 MASSES = {"m_M": 3e-4, "J_M": 5e-9, "m_S": 4.5e-3, "J_S": 7e-7, "c_phi": 0.0056, "g": 9.81}
 LENGTHS = {"r0": 2.5e-3, "r_M": 3.1e-3, "h_M": 5.8e-3, "l_M": 0.01, "l_G": 0.015, "h_S": 0.02, "l_S": 0.0201}
@@ -54,8 +54,10 @@ def woodpecker_toy(*, mu: float = 0.3, e_beak: float = 0.5, e_sleeve: float = 0.
 
 
 # The bird in its own frame, in mm from the hinge: (l_G, 0) is the centre of mass, (l_G - l_S, h_S) the tip of the beak.
-BIRD = [(-5.1, 20), (1, 21.3), (3, 24.6), (8, 26), (12, 24.2), (14.2, 20), (16, 15), (21, 10), (23.5, 3), (23, -6), (26, -15),
-        (24, -24), (21.5, -16), (18.5, -10), (12, -7), (6.5, -2), (5.5, 5), (7.5, 11), (7, 15), (3.5, 17.6), (1, 19)]  # fmt: skip
+BIRD = [
+    (-5.1, 20), (1, 21.3), (3, 24.6), (8, 26), (12, 24.2), (14.2, 20), (16, 15), (21, 10), (23.5, 3), (23, -6), (26, -15),
+    (24, -24), (21.5, -16), (18.5, -10), (12, -7), (6.5, -2), (5.5, 5), (7.5, 11), (7, 15), (3.5, 17.6), (1, 19),
+]  # fmt: skip
 
 
 @drawing("woodpecker_toy", span=0.6)

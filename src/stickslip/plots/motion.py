@@ -102,8 +102,9 @@ def animate(
     for frame in range(len(scene)):
         artists = _draw(ax, scene, frame)
         clock.set_text(f"t = {scene.t[frame]:.3f} s")
-        canvas.draw()
-        images.append(Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3].copy()))
+        canvas.draw()  # type: ignore[no-untyped-call]
+        pixels = np.asarray(canvas.buffer_rgba())  # type: ignore[no-untyped-call]
+        images.append(Image.fromarray(pixels[..., :3].copy()))
         for artist in artists:
             artist.remove()
     # One palette for all frames: what stands still is then equal from frame to frame, and costs nothing.
@@ -150,7 +151,7 @@ def _stage(ax: Axes, scene: Scene, frame_on: bool = True) -> Axes:
 
 def _draw(ax: Axes, scene: Scene, frame: int, ghosts: list[int] | None = None) -> list[Any]:
     """Draw a frame over shadows of others; return what was drawn."""
-    artists = []
+    artists: list[Any] = []
     for track in scene.tracks:
         if track.look.get("trail") and frame > 0 and len(track.points) > 1:
             path = track.points[: frame + 1, 0]
@@ -183,10 +184,11 @@ def _artist(ax: Axes, track: Track, frame: int, alpha: float, zorder: float) -> 
             return line
         case "hatch":
             return ax.add_collection(
-                LineCollection(points.reshape(-1, 2, 2), color=SOFT, linewidth=0.6, **style), autolim=False
+                LineCollection(list(points.reshape(-1, 2, 2)), color=SOFT, linewidth=0.6, **style), autolim=False
             )
         case "dot":
-            return ax.scatter(*points[0], s=26, facecolor="white", edgecolor=color, linewidth=1.6, **style)
+            x, y = points[0]
+            return ax.scatter(x, y, s=26, facecolor="white", edgecolor=color, linewidth=1.6, **style)
         case "arrow":
             return ax.add_patch(
                 FancyArrowPatch(
