@@ -105,7 +105,7 @@ def film(
     rows = _rows(solution.t, drawing.span, frames, t_start, t_end)
     parameters = (solution.provenance.get("drawing") or solution.provenance).get("parameters", {})
     pictures = [drawing(float(solution.t[k]), solution.q[k], parameters) for k in rows]
-    tracks = [_moving(drawing, shapes) for shapes in _columns(drawing, pictures)]
+    tracks = _turned(drawing, pictures)
     for shape, _ in tracks:
         if isinstance(shape, Touch) and shape.contact not in solution.names.contacts:
             raise OptionError(
@@ -158,21 +158,23 @@ def _rows(t: np.ndarray, span: float | None, frames: int, t_start: float | None,
     return np.unique(np.where(t[after] - wanted <= wanted - t[before], after, before))
 
 
-def _columns(drawing: Drawing, pictures: list[list[Shape]]) -> list[list[Shape]]:
-    """The pictures, turned: every shape in all frames."""
-    kinds = [[(type(shape), len(shape.anchors), shape.look) for shape in shapes] for shapes in pictures]
-    for k, other in enumerate(kinds):
-        if other != kinds[0]:
+def _turned(drawing: Drawing, pictures: list[list[Shape]]) -> list[tuple[Shape, np.ndarray]]:
+    """The pictures, turned: every shape with its points in all frames, or in one if they are the same in all."""
+    anchors = [[shape.anchors for shape in shapes] for shapes in pictures]
+
+    def kinds(k: int) -> list[Any]:
+        return [(type(shape), points.shape, shape.look) for shape, points in zip(pictures[k], anchors[k], strict=True)]
+
+    first = kinds(0)
+    for k in range(len(pictures)):
+        if kinds(k) != first:
             raise OptionError(
                 f"drawing {drawing.name!r}: frame {k} has other shapes than frame 0. Return the same shapes, with as many "
                 "points and the same looks, for every state; only points may move."
             )
-    return [list(column) for column in zip(*pictures, strict=True)]
-
-
-def _moving(drawing: Drawing, shapes: list[Shape]) -> tuple[Shape, np.ndarray]:
-    points = np.array([drawing.project(shape.anchors) for shape in shapes])
-    return shapes[0], points[:1] if (points == points[:1]).all() else points
+    columns = [drawing.project(np.array(column)) for column in zip(*anchors, strict=True)]
+    still = [(points == points[:1]).all() for points in columns]
+    return [(s, p[:1] if same else p) for s, p, same in zip(pictures[0], columns, still, strict=True)]
 
 
 def _bounds(drawing: Drawing, tracks: list[tuple[Shape, np.ndarray]]) -> tuple[float, float, float, float]:

@@ -41,7 +41,8 @@ class Shape:
         array([[0., 0.],
                [1., 2.]])
         """
-        return np.vstack([np.atleast_2d(np.asarray(getattr(self, name), dtype=float)) for name in self.moving])
+        places = [np.array(getattr(self, name), dtype=float, ndmin=2) for name in self.moving]
+        return places[0] if len(places) == 1 else np.vstack(places)
 
     @property
     def look(self) -> dict[str, Any]:

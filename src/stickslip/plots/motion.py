@@ -108,7 +108,7 @@ def animate(
         for artist in artists:
             artist.remove()
     # One palette for all frames: what stands still is then equal from frame to frame, and costs nothing.
-    palette = _collage(images).quantize(48)
+    palette = _collage(images).quantize(128, method=Image.Quantize.MAXCOVERAGE)  # the median cut would grey the white
     frames = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

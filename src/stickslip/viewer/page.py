@@ -58,11 +58,10 @@ def page(
     >>> page(solution).startswith("<!doctype html>")    # doctest: +SKIP
     True
     """
-    scene = film(solution, drawing, t_start=t_start, t_end=t_end)
-    numbers = sum(track.points.size for track in scene.tracks if len(track.points) > 1)
-    if numbers > BUDGET:
-        frames = max(FEWEST, int(FRAMES * BUDGET / numbers))
-        scene = film(solution, drawing, frames=frames, t_start=t_start, t_end=t_end)
+    few = film(solution, drawing, frames=8, t_start=t_start, t_end=t_end)  # enough to see how many points move
+    moving = sum(track.points[0].size for track in few.tracks if len(track.points) > 1)
+    frames = min(FRAMES, max(FEWEST, BUDGET // max(moving, 1)))
+    scene = film(solution, drawing, frames=frames, t_start=t_start, t_end=t_end)
     about = solution.provenance
     details = [str(about["method"])] if "method" in about else []
     details += [f"dt = {about['dt']:g} s"] if "dt" in about else []
