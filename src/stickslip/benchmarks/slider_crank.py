@@ -97,9 +97,7 @@ def _from_parts(g: float, mu: float, e_N: float, e_F: float) -> System:
 @drawing("slider_crank")
 def draw(state: State) -> list[Shape]:
     """Crank, rod and slider in the guide, each from its own coordinates: joints that drift apart can be seen."""
-    crank, rod, slider = state.q[:3], state.q[3:6], state.q[6:]
-    p = state.parameters
-    return slider_crank_shapes(crank, rod, slider, p["d"] / 2, state)
+    return slider_crank_shapes(state.q[:3], state.q[3:6], state.q[6:], state.parameters["d"] / 2, state)
 
 
 def slider_crank_shapes(
