@@ -6,7 +6,7 @@
 (101, 9)
 """
 
-from stickslip import benchmarks, math
+from stickslip import benchmarks, math, shapes
 from stickslip._version import __version__
 from stickslip.analysis import (
     NORMS,
@@ -95,6 +95,7 @@ from stickslip.schemes import (
     Scheme,
     Theta,
 )
+from stickslip.shapes import drawing
 from stickslip.solution import Solution, load
 from stickslip.solve import solve
 
@@ -181,6 +182,7 @@ __all__ = [
     "circular",
     "compare",
     "convergence",
+    "drawing",
     "energy_ledger",
     "events",
     "ground",
@@ -188,5 +190,6 @@ __all__ = [
     "load",
     "math",
     "rectangular",
+    "shapes",
     "solve",
 ]
