@@ -335,3 +335,56 @@ def test_bad_input_of_studies_gets_one_clean_message(stick, arguments, message):
     assert result.err.startswith("error: ")
     assert message in result.err
     assert "Traceback" not in result.err
+
+
+# --- films ---------------------------------------------------------------------------------------------------------
+
+
+def test_view_of_a_benchmark_and_of_a_file(stick):
+    result = stick("view", "bouncing_ball", "--t-end", "0.1", "--out", "pages")
+    assert result == Result(0, "wrote pages/bouncing_ball.html; open it in a browser, or use --open\n", "")
+    assert "bouncing ball" in Path("pages/bouncing_ball.html").read_text(encoding="utf-8")
+    ran = stick("run", "bouncing_ball", "--t-end", "0.1", "--out", "results")
+    assert "results/bouncing_ball_motion.png" in ran.out
+    assert Path("results/bouncing_ball_motion.png").stat().st_size > 10_000
+    assert stick("view", "results/bouncing_ball.h5").code == 0
+    assert Path("results/bouncing_ball.html").exists()
+
+
+def test_view_runs_only_what_the_film_shows(stick, monkeypatch):
+    asked = []
+    module = sys.modules["stickslip.solve"]
+    solve = module.solve
+    monkeypatch.setattr(module, "solve", lambda *args, **more: asked.append(args[1]) or solve(*args, **more))
+    assert stick("view", "spring_pendulum", "--dt", "1e-2").code == 0
+    assert stick("view", "spring_pendulum", "--dt", "1e-2", "--t-start", "1").code == 0
+    assert stick("view", "spring_pendulum", "--dt", "1e-2", "--t-end", "2").code == 0
+    assert asked == [12.0, 13.0, 2.0]  # of the benchmark's 1000 s
+
+
+def test_view_opens_a_browser_only_when_asked(stick, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    stick("view", "bouncing_ball", "--t-end", "0.01")
+    assert not opened
+    assert stick("view", "bouncing_ball", "--t-end", "0.01", "--open").out == "wrote out/bouncing_ball.html\n"
+    assert opened == [Path("out/bouncing_ball.html").resolve().as_uri()]
+
+
+def test_view_of_nothing_says_so(stick, tmp_path):
+    assert "unknown benchmark 'slider'; did you mean 'slider_crank'?" in stick("view", "slider").err
+    assert "nothing.h5 does not exist" in stick("view", "nothing.h5").err
+    make_ball(20).save(tmp_path / "ball.h5")
+    assert "'ball on a floor' has no drawing" in stick("view", "ball.h5").err
+    assert "--dt: ball.h5 is a finished result" in stick("view", "ball.h5", "--dt", "1").err
+    (tmp_path / "file").write_text("")
+    assert "--out file" in stick("view", "bouncing_ball", "--out", "file").err
+    assert all(stick("view", what).code == 1 for what in ("slider", "nothing.h5", "ball.h5"))
+
+
+def test_importing_is_light():
+    """What takes long to import (0.3 to 1 s each) is imported when it is used."""
+    heavy = ("matplotlib", "numba", "scipy.integrate", "scipy.optimize", "h5py", "rich", "typer")
+    code = f"import sys, stickslip; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
-from stickslip import benchmarks, math
+from stickslip import benchmarks, math, shapes
 from stickslip._version import __version__
 from stickslip.analysis import (
     NORMS,
@@ -100,6 +100,7 @@ from stickslip.schemes import (
     Scheme,
     Theta,
 )
+from stickslip.shapes import drawing
 from stickslip.solution import Solution, load
 from stickslip.solve import solve
 
@@ -186,6 +187,7 @@ __all__ = [
     "circular",
     "compare",
     "convergence",
+    "drawing",
     "energy_ledger",
     "events",
     "ground",
@@ -194,6 +196,7 @@ __all__ = [
     "math",
     "papers",
     "rectangular",
+    "shapes",
     "solve",
 ]
 

@@ -252,6 +252,56 @@ def reproduce(
     _say(f"\n{hold} of {len(done.verdicts)} claims hold; why the others differ is said in\n{done.report}")
 
 
+@app.command()
+def view(
+    what: Annotated[str, typer.Argument(metavar="FILE|BENCHMARK", help="A saved result, or a benchmark to run now.")],
+    method: Annotated[
+        str | None, typer.Option(help="Of a benchmark: a method, with options as in theta:theta=1.")
+    ] = None,
+    dt: Step = None,
+    t_end: Annotated[float | None, typer.Option(help="Where the film ends.")] = None,
+    t_start: Annotated[float | None, typer.Option(help="Where the film begins.")] = None,
+    set_: Settings = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the page goes; next to a file, or into out.")
+    ] = None,
+    open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+) -> None:
+    """Write a page with the film of a result or a benchmark: one HTML file that needs no network."""
+    from stickslip import benchmarks  # also enters the drawings that results refer to by name
+    from stickslip.solution import load
+
+    if what not in benchmarks.REGISTRY and (Path(what).suffix or Path(what).exists()):
+        if given := [k for k, v in {"--method": method, "--dt": dt, "--set": set_}.items() if v is not None]:
+            raise OptionError(f"{', '.join(given)}: {what} is a finished result; only a benchmark can be run otherwise")
+        solution, name, folder = load(what), Path(what).stem, Path(what).parent
+    else:
+        benchmark, name, folder = _benchmark(what), what, Path("out")
+        _make_directory(out or folder)
+        solution = _shown(benchmark, method, dt, t_start or 0.0, t_end, set_)
+    path = solution.view(path=(out or folder) / f"{name}.html", t_start=t_start, t_end=t_end, open_browser=open_)
+    _say(f"wrote {path}" if open_ else f"wrote {path}; open it in a browser, or use --open")
+
+
+def _shown(
+    benchmark: Benchmark,
+    method: str | None,
+    dt: float | None,
+    t_start: float,
+    t_end: float | None,
+    settings: list[str] | None,
+) -> Solution:
+    """As much of a run as its film shows."""
+    from stickslip.solve import solve
+
+    system, parameters = _built(benchmark, settings)
+    if t_end is None:
+        span = system.drawing.span if system.drawing else None
+        t_end = benchmark.t_end if span is None else min(t_start + span, benchmark.t_end)
+    dt = benchmark.dt if dt is None else dt
+    return solve(system, t_end, dt, method=method or benchmark.method, parameters=parameters)
+
+
 def _benchmark(name: str) -> Benchmark:
     from stickslip.benchmarks import REGISTRY
 
@@ -293,7 +343,12 @@ def _report(solution: Solution, name: str, out: Path) -> None:
     solution.plot(figure)
     text = out / f"{name}_summary.txt"
     text.write_text(f"{summary}\n\n{solution.stats}\n", encoding="utf-8")
-    _say(f"\nwrote {result}, {figure}, {text}")
+    written = [result, figure, text]
+    if "drawing" in solution.provenance:
+        from stickslip.plots import save, strip
+
+        written.insert(2, save(strip(solution), out / f"{name}_motion.png"))
+    _say(f"\nwrote {', '.join(map(str, written))}")
 
 
 def _say_what_next(name: str, method: str, dt: float, out: Path) -> None:
@@ -302,6 +357,7 @@ def _say_what_next(name: str, method: str, dt: float, out: Path) -> None:
         "\nTry next:\n"
         f"  stickslip run {name} --method {other} --out {out}_{other}    the same by another method\n"
         f"  stickslip run {name} --dt {dt / 10:g}    with smaller steps\n"
+        f"  stickslip view {out / name}.h5 --open    the motion as a film in the browser\n"
         "  stickslip list    all benchmarks and methods\n"
         f"  python -c \"import stickslip as ss; print(ss.load('{out / name}.h5'))\"    the numbers themselves"
     )

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import h5py
     from matplotlib.figure import Figure
 
+    from stickslip.shapes import Drawing
+
 FORMAT = "stickslip solution"
 FORMAT_VERSION = 1
 
@@ -276,6 +278,17 @@ class Solution:
         if path is not None:
             save(figure, path)
         return figure
+
+    def view(self, drawing: Drawing | None = None, path: str | Path | None = None, **options: Any) -> Path:
+        """Write a page with the film of the mechanism and return its path; `options` as of `stickslip.viewer.view`.
+
+        Without a drawing the system's own is used, `system.drawing`; without a path the page is called as the system.
+
+        >>> solution.view(path="ball.html", open_browser=True)    # doctest: +SKIP
+        """
+        from stickslip.viewer import view
+
+        return view(self, drawing, path, **options)
 
     def save(self, path: str | Path, *, compress: bool = False) -> Path:
         """Write everything to one HDF5 file and return its path; `load` reads it back bit for bit.

@@ -107,6 +107,13 @@ def solve(
             **_versions(),
         }
     )
+    if (
+        system.drawing is not None
+    ):  # by name: the solution stays data; all parameters: they may come from the system's builder
+        solution.provenance["drawing"] = {
+            "name": system.drawing.name,
+            "parameters": system.parameter_values(parameters),
+        }
     if run.failure is not None:
         solution.provenance["interrupted"] = f"step {run.done + 1} could not be solved"
         raise _convergence_error(run.failure, solution, run.done)

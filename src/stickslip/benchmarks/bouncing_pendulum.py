@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from stickslip.benchmarks.pendulum import pendulum_body
+from stickslip.benchmarks.pendulum import pendulum_body, pendulum_shapes
 from stickslip.benchmarks.registry import benchmark
 from stickslip.model.system import System
+from stickslip.shapes import Ground, Shape, State, Touch, drawing
 
 
 @benchmark(source="Brüls, Acary, Cardona 2018, section 6.1", dt=1e-3, t_end=5.0)
@@ -35,4 +36,15 @@ def bouncing_pendulum(
     s = System("bouncing pendulum")
     q = pendulum_body(s, L, m, J, g, theta, theta_dot)
     s.contact(gap=q[0] - s.parameter("x_min", x_min), restitution=s.parameter("e", e), name="wall")  # (77)
+    s.drawing = draw
     return s
+
+
+@drawing("bouncing_pendulum")
+def draw(state: State) -> list[Shape]:
+    """The pendulum and the wall, of which only the part that it can reach does not cover the rod."""
+    x, y, _ = state.q
+    L, x_min = state.parameters["L"], state.parameters["x_min"]
+    height = -np.sqrt(max(L**2 - x_min**2, 0.0))
+    wall = Ground([(x_min, height + 0.04 * L), (x_min, height - 0.25 * L)])
+    return [wall, *pendulum_shapes(state), Touch("wall", (x, y))]

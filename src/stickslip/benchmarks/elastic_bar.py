@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from math import pi
 
+import numpy as np
+
 from stickslip.benchmarks.registry import benchmark
 from stickslip.model.flexible import Bar
 from stickslip.model.system import System
+from stickslip.shapes import Polygon, Polyline, Shape, State, Touch, Wall, drawing
 
 
 @benchmark(source="Schindler et al. 2014, section 7.1", dt=1e-7, t_end=6e-4)
@@ -54,4 +57,27 @@ def elastic_bar(
     )
     bar = s.add(rod)
     s.contact(gap=bar.nodes[0].q[0], restitution=s.parameter("e", e), name="wall")
+    s.drawing = draw
     return s
+
+
+SCALE = 2e4  # the wave compresses steel by 2e-5
+
+
+@drawing("elastic_bar", note=f"displacements {SCALE:g} times")
+def draw(state: State) -> list[Shape]:
+    """The bar with its displacements exaggerated; the marks are material points."""
+    rest = state.parameters["bar.element_length"] * np.arange(len(state.q))
+    return bar_shapes(rest + SCALE * (state.q - rest), half=0.04 * rest[-1])
+
+
+def bar_shapes(x: np.ndarray, half: float) -> list[Shape]:
+    """A bar of that half height whose nodes are at x; marks at 26 of them show where it is compressed."""
+    marks = x[np.unique(np.linspace(0, len(x) - 1, 26).round().astype(int))]
+    outline = [(x[0], -half), (x[-1], -half), (x[-1], half), (x[0], half)]
+    return [
+        Wall((0, 0), normal=(1, 0)),
+        Polygon(outline),
+        *[Polyline([(mark, -half), (mark, half)], "body", width=1.2) for mark in marks],
+        Touch("wall", (x[0], 0.0)),
+    ]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from stickslip.benchmarks.elastic_bar import bar_shapes
 from stickslip.benchmarks.registry import benchmark
 from stickslip.model.flexible import Bar
 from stickslip.model.system import System
+from stickslip.shapes import Shape, State, drawing
 
 
 @benchmark(
@@ -37,4 +39,12 @@ def elastic_bar_drop(
     s = System(f"elastic bar of {elements} elements")
     bar = s.add(Bar("bar", length=L, elements=elements, area=1.0, density=rho, modulus=E, position=d0, velocity=-v0))
     s.contact(gap=bar.nodes[0].q[0], restitution=s.parameter("e", e), name="wall")
+    s.drawing = draw
     return s
+
+
+@drawing("elastic_bar_drop")
+def draw(state: State) -> list[Shape]:
+    """The bar as it is; the marks are material points."""
+    length = state.parameters["bar.element_length"] * (len(state.q) - 1)
+    return bar_shapes(state.q, half=0.04 * length)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from stickslip.benchmarks.registry import benchmark
 from stickslip.math import Scalar, cos, diag, sin, vector
 from stickslip.model import Contact, Gravity, Line, PlanarBody, Revolute, ground
 from stickslip.model.system import System
+from stickslip.shapes import Ground, Point, Polygon, Polyline, Shape, State, Touch, box, drawing, placed
 
 LENGTHS = {"l1": 0.153, "l2": 0.306, "a": 0.05, "b": 0.025, "d": 0.052}
 MASSES = {"m1": 0.038, "m2": 0.038, "m3": 0.076, "J1": 7.4e-5, "J2": 5.9e-4, "J3": 2.7e-6}
@@ -65,6 +68,7 @@ def _from_equations(g: float, mu: float, e_N: float, e_F: float) -> System:
         height = y3 + left * a * sin(phi3) + up * b * cos(phi3)
         slip = u[6] - u[8] * (left * a * sin(phi3) + up * b * cos(phi3))
         s.contact(gap=d / 2 - up * height, slip=slip, **law, name=name)  # (48, 49)
+    s.drawing = draw
     return s
 
 
@@ -87,4 +91,30 @@ def _from_parts(g: float, mu: float, e_N: float, e_F: float) -> System:
     for name, (left, up) in CORNERS.items():
         wall = Line(point=[0, up * d / 2], normal=[0, -up])
         s.add(Contact(name, slider.point(left * a, up * b), wall, **law))
+    s.drawing = draw
     return s
+
+
+@drawing("slider_crank")
+def draw(state: State) -> list[Shape]:
+    """Crank, rod and slider in the guide, each from its own coordinates: joints that drift apart can be seen."""
+    return slider_crank_shapes(state.q[:3], state.q[3:6], state.q[6:], state.parameters["d"] / 2, state)
+
+
+def slider_crank_shapes(
+    crank: np.ndarray, rod: np.ndarray, slider: np.ndarray, half_height: float, state: State
+) -> list[Shape]:
+    """The bodies at (x, y, phi) of their centres of mass."""
+    l1, l2, a, b = (state.parameters[name] for name in ("l1", "l2", "a", "b"))
+    left, right = l2 - l1 - 1.4 * a, l2 + l1 + 1.4 * a
+    arms = [placed([(-length / 2, 0), (length / 2, 0)], body[:2], body[2]) for length, body in ((l1, crank), (l2, rod))]
+    corners = {name: placed([(x * a, y * b)], slider[:2], slider[2])[0] for name, (x, y) in CORNERS.items()}
+    return [
+        Ground([(right, half_height), (left, half_height)]),
+        Ground([(left, -half_height), (right, -half_height)]),
+        Polygon(placed(box(a, b), slider[:2], slider[2]), "third"),
+        Polyline(arms[1], "other", width=6.0),
+        Polyline(arms[0], "body", width=8.0),
+        *[Point(at) for at in ((0, 0), arms[0][1], slider[:2])],
+        *[Touch(name, at) for name, at in corners.items()],
+    ]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from stickslip.benchmarks.registry import benchmark
-from stickslip.benchmarks.slider_crank import CORNERS, LENGTHS, MASSES, OMEGA_1, OMEGA_2
+from stickslip.benchmarks.slider_crank import CORNERS, LENGTHS, MASSES, OMEGA_1, OMEGA_2, slider_crank_shapes
 from stickslip.errors import OptionError
 from stickslip.math import cos, sin
 from stickslip.model.system import System
+from stickslip.shapes import Shape, State, Touch, drawing
 
 
 @benchmark(source="Schindler et al. 2014, section 2.1", dt=1e-4, t_end=0.1)
@@ -39,6 +42,7 @@ def slider_crank_minimal(
     s.kinetic_energy(M11 / 2 * omega1**2 + M12 * omega1 * omega2 + M22 / 2 * omega2**2 + J3 / 2 * omega3**2)
     y1, y2 = l1 * sin(theta1), l2 * sin(theta2)
     s.potential_energy(gravity * ((m1 / 2 + m2 + m3) * y1 + (m2 / 2 + m3) * y2))
+    s.drawing = draw
     if c == 0:
         s.constraint(y1 + y2, name="pin on the axis")
         s.constraint(theta3, name="slider parallel to the axis")
@@ -53,3 +57,15 @@ def slider_crank_minimal(
             rubbing["slip"] = -y1 * omega1 - y2 * omega2 - turning * omega3  # (29) to (32), derived
         s.contact(gap=half_height - up * height, **law, **rubbing, name=name)  # (25) to (28)
     return s
+
+
+@drawing("slider_crank_minimal")
+def draw(state: State) -> list[Shape]:
+    """As the slider-crank, without the corners' lights where the notch guides the slider."""
+    theta1, theta2, theta3 = state.q
+    p = state.parameters
+    arm_1, arm_2 = (l * np.array([np.cos(a), np.sin(a)]) for l, a in ((p["l1"], theta1), (p["l2"], theta2)))  # noqa: E741
+    bodies = ((*arm_1 / 2, theta1), (*arm_1 + arm_2 / 2, theta2), (*arm_1 + arm_2, theta3))
+    crank, rod, slider = map(np.array, bodies)
+    shapes = slider_crank_shapes(crank, rod, slider, p["b"] + p.get("c", 0.0), state)
+    return shapes if "c" in p else [shape for shape in shapes if not isinstance(shape, Touch)]

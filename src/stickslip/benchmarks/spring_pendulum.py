@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from math import pi
 
+import numpy as np
+
 from stickslip.benchmarks.registry import benchmark
 from stickslip.math import cos
 from stickslip.model.system import System
+from stickslip.shapes import Point, Shape, State, Touch, Wall, drawing, spring
 
 
 @benchmark(source="Capobianco, Eugster 2018, section 5", dt=1e-3, t_end=1000.0)
@@ -37,4 +40,20 @@ def spring_pendulum(
     s.kinetic_energy(m_ / 2 * (v**2 + l**2 * omega**2))  # (64)
     s.potential_energy(k_ / 2 * (l - l0_) ** 2 - m_ * g_ * l * cos(phi))
     s.contact(gap=phi, restitution=s.parameter("e_N", e_N), name="wall")
+    s.drawing = draw
     return s
+
+
+@drawing("spring_pendulum", span=12.0)
+def draw(state: State) -> list[Shape]:
+    """The mass on its spring, with its path."""
+    phi, l = state.q  # noqa: E741
+    at = np.array([l * np.sin(phi), -l * np.cos(phi)])
+    pin = np.zeros(2)
+    return [
+        Wall((0, 0), normal=(1, 0)),
+        spring(pin, at, radius=0.04 * state.parameters["l0"]),
+        Point(pin),
+        Point(at, "body", trail=True),
+        Touch("wall", at),
+    ]

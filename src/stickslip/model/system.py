@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import casadi as ca
 import numpy as np
@@ -16,6 +16,9 @@ from stickslip.errors import ModelError, unknown_name
 from stickslip.math import Scalar, Vector, array, column
 from stickslip.model.assemble import assembled
 from stickslip.model.declaration import TIME, Coordinates, Equations, _vector
+
+if TYPE_CHECKING:
+    from stickslip.shapes import Drawing
 
 
 @runtime_checkable
@@ -64,7 +67,8 @@ class System:
     >>> ball.contact(gap=y, slip=u[0], friction=0.3, restitution=0.8, name="floor")
     >>> solution = ss.solve(ball, t_end=0.1, dt=1e-2)
 
-    and from parts, with `add`; both mix freely in one system.
+    and from parts, with `add`; both mix freely in one system. `drawing`, if it is set, says what the system looks like;
+    see `stickslip.drawing`.
     """
 
     def __init__(self, name: str = "system"):
@@ -76,9 +80,9 @@ class System:
         self._parameters: dict[str, ca.SX] = {}
         self._values: dict[str, ca.SX] = {}
         self._u_own: list[ca.SX] = []
-        self._initial: dict[int, Any] = {
-            TIME.__hash__(): 0.0
-        }  # values of symbols: numbers, or expressions of parameters
+        # Initial values of symbols: numbers, or expressions of parameters.
+        self._initial: dict[int, Any] = {TIME.__hash__(): 0.0}
+        self.drawing: Drawing | None = None
 
     def __repr__(self) -> str:
         contacts = sum(len(e.contacts) for e in self.equations())

@@ -19,7 +19,12 @@ from stickslip.errors import ResultFileError
 from stickslip.papers.paper import SIZES, Drawing, Part, Table, Verdict
 
 KINDS: dict[str, type[Part]] = {kind.__name__.lower(): kind for kind in (Drawing, Table, Verdict)}
-PRESENTATION = {"cli.py", "report.py", "runner.py", "store.py"}  # they show results and do not change them
+PRESENTATION = {
+    "cli.py",
+    "papers/report.py",
+    "papers/runner.py",
+    "papers/store.py",
+}  # they show results and do not change them
 
 
 @dataclass(frozen=True)
@@ -49,8 +54,9 @@ def fingerprint() -> str:
     """
     root, digest = Path(__file__).parents[1], hashlib.sha256()
     for path in sorted([*root.rglob("*.py"), *root.rglob("*.toml")]):
-        if path.name not in PRESENTATION:
-            digest.update(str(path.relative_to(root)).encode() + path.read_bytes())
+        name = path.relative_to(root).as_posix()
+        if name not in PRESENTATION:
+            digest.update(name.encode() + path.read_bytes())
     return f"{__version__}+{digest.hexdigest()[:12]}"
 
 

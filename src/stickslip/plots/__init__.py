@@ -5,6 +5,7 @@
 >>> ax = plots.gaps(solution, which=["floor"])    # a panel alone, on a figure of its own    # doctest: +SKIP
 """
 
+from stickslip.plots.motion import animate, strip
 from stickslip.plots.overview import plot_solution
 from stickslip.plots.panels import (
     coordinates,
@@ -20,6 +21,7 @@ from stickslip.plots.studies import plot_comparison, plot_convergence, plot_ledg
 from stickslip.plots.style import save
 
 __all__ = [
+    "animate",
     "coordinates",
     "energies",
     "friction_percussions",
@@ -32,5 +34,6 @@ __all__ = [
     "plot_solution",
     "residuals",
     "save",
+    "strip",
     "velocities",
 ]

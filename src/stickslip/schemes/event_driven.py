@@ -31,7 +31,6 @@ from dataclasses import dataclass
 import casadi as ca
 
 from stickslip.engine.derive import Model, PartType, Percussions
-from stickslip.engine.events import EventOptions, EventRun
 from stickslip.engine.program import Program, assemble
 from stickslip.engine.run import Run, Start
 from stickslip.engine.stage import Stage
@@ -185,5 +184,7 @@ class EventDriven(Scheme):
 
     def start(self, compiled: tuple[Model, dict[str, Program]], start: Start) -> Run:
         """A run from a state."""
+        from stickslip.engine.events import EventOptions, EventRun  # SciPy's integrators take half a second to import
+
         options = EventOptions(self.rtol, self.atol, self.integrator, self.rest_velocity, self.max_events)
         return EventRun(*compiled, start, options)
