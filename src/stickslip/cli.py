@@ -248,8 +248,9 @@ def reproduce(
         hold = sum(verdict.holds for verdict in result.verdicts)
         table.add_row(f"{result.paper} {result.item}", f"{hold} of {len(result.verdicts)}", f"{result.seconds:.1f} s")
     Console().print(table)
-    hold = sum(verdict.holds for verdict in done.verdicts)
-    _say(f"\n{hold} of {len(done.verdicts)} claims hold; why the others differ is said in\n{done.report}")
+    hold, count = sum(verdict.holds for verdict in done.verdicts), len(done.verdicts)
+    rest = "" if hold == count else "; why the others differ is said in the report"
+    _say(f"\n{hold} of {count} claims hold{rest}\nwrote {done.report}")
 
 
 @app.command()

@@ -34,7 +34,7 @@ def fig2(study: Study) -> Iterator[Part]:
     for name in ("V", "PV", "PVA"):
         curve(ax, runs[name].t[1:60], runs[name].extra["g_ddot"][1:60, 0], name, linewidth=0, marker=".")
     yield drawing(
-        ax, "Values at the steps. P is left out, as in the paper: its oscillations are some hundred times larger."
+        ax, "Values at the steps. P is left out, as in the paper: its oscillations are a few hundred times larger."
     )
 
     g_ddot = {name: s.extra["g_ddot"] for name, s in runs.items()}
@@ -288,5 +288,5 @@ def _first_impact(runs: Mapping[str, Solution], key: str, title: str, symbol: st
 
 
 def _outer(s: Solution) -> np.ndarray:
-    """Iterations of a step: the first column is that of the initial accelerations, the second repeats most often."""
+    """Iterations of a step: of all unknowns, or of the first subproblem; column 0 is that of the initial accelerations."""
     return s.stats.iterations[:, 1]

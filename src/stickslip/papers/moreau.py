@@ -137,14 +137,16 @@ def fig7(study: Study) -> Iterator[Part]:
     ax = panel("phase plot of the sleeve", xlabel=r"$\varphi_M$  [rad]", ylabel=r"$\dot{\varphi}_M$  [1/s]", height=3.6)
     ax.plot(s.q[::2, 1], s.u[::2, 1], linewidth=0.8)
     ax.margins(x=0.05)
-    yield drawing(ax, "Seven cycles on top of one another; vertical lines are impacts of the sleeve's edges.")
+    yield drawing(
+        ax, "Seven cycles and a half on top of one another; vertical lines are impacts of the sleeve's edges."
+    )
     ax = panel("phase plot of the bird", xlabel=r"$\varphi_S$  [rad]", ylabel=r"$\dot{\varphi}_S$  [1/s]", height=3.6)
     ax.plot(s.q[::2, 2], s.u[::2, 2], color="#d9622b", linewidth=0.8)
     ax.margins(x=0.05)
     yield drawing(ax, "It swings, pecks at φ_S = 0.12 and is thrown back.")
     ax = panel("way down the pole", ylabel="$y$  [mm]")
     curve(ax, s.t, 1e3 * s.q[:, 0], color=2)
-    yield drawing(ax, "Falling, jamming, falling: two drops a cycle.")
+    yield drawing(ax, "A cycle: it falls 17 mm, jams for 0.04 s, slides down 3 mm more and pecks.")
 
     apart = max(np.abs(other.q - s.q).max() for other in (variational, moreau))
     pecks = np.flatnonzero((s.P_N[1:, 0] > 0) & (s.P_N[:-1, 0] == 0)) + 1
