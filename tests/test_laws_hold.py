@@ -141,17 +141,20 @@ TABLE_1 = {
     "point_mass_on_slope-2": (2, 1.1737, 2, 0.5945),
     "point_mass_on_slope-3": (4, 1.3628, 2, 0.6859),
     "point_mass_on_slope-4": (5, 1.2469, 2, 0.6737),
+    "tippedisk": (3, 2.4103, 2, 2.0000),
 }
 
 
 @pytest.mark.parametrize("label", TABLE_1)
 def test_newton_iterations_are_not_more_than_in_the_paper(label):
-    stats = run(label, "rattle").stats
+    """The means of the slope are multiples of 1/328, so its steps are those of dt = 0.01; digits are cut off, not rounded."""
+    other = {"dt": 1e-2, "t_end": 3.28} if "slope" in label else {}
+    stats = (run(label, "rattle", **other) if label in ZOO else ss.solve(ss.benchmarks.tippedisk(), 1.5, 1e-3)).stats
     max_1, mean_1, max_2, mean_2 = TABLE_1[label]
     assert stats.max_iterations[0] <= max_1
     assert stats.max_iterations[1] <= max_2
-    assert stats.mean_iterations[0] <= mean_1
-    assert stats.mean_iterations[1] <= mean_2
+    assert stats.mean_iterations[0] <= mean_1 + 1e-4
+    assert stats.mean_iterations[1] <= mean_2 + 1e-4
 
 
 def test_energy_never_rises_without_drive():

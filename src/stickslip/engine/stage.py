@@ -108,15 +108,17 @@ class Stage:
         self.guesses[name] = guess
         return self.unknowns[name][1]
 
-    def percussions(self, name: str, *, cold: bool = False) -> Percussions:
-        """Unknown percussions of all constraints. Iterations start from those of the last step, or from zero if `cold`.
+    def percussions(self, name: str, *, guess: str | None = None, cold: bool = False) -> Percussions:
+        """Unknown percussions of all constraints.
 
+        Iterations start from the percussions `guess`, from those of the last step if there is none, or from zero if `cold`.
         A cold start gives dependent constraints percussions of minimum norm (each in units of its Delassus diagonal).
         """
         if cold:
             for space in SPACES:
                 self.known(f"nothing.{space}", space)  # a field that no stage writes stays zero
-        return Percussions(*[self.unknown(f"{name}.{x}", x, f"nothing.{x}" if cold else None) for x in SPACES])
+            guess = "nothing"
+        return Percussions(*[self.unknown(f"{name}.{x}", x, guess and f"{guess}.{x}") for x in SPACES])
 
     def position(self, name: str, residual: Callable[[ca.SX], ca.SX], guess: str = "q_0") -> ca.SX:
         """The coordinates that solve residual(q) = 0, the kinematic equation of the scheme.

@@ -64,12 +64,15 @@ class Rattle(Scheme):
         s.zero(part.gamma(t_1, q_1, u_M), by=P.gamma)  # (29a)
         s.normal(part.g_N(t_1, q_1), P.N, by=P.N, status="closed")  # (33)
         s.friction(part.gamma_F(t_1, q_1, u_M), P.F, radius=part.radius(t_1, q_1, P.N, dt / 2), by=P.F)  # (36)
+        s.update(
+            "u_E", "u", 2 * u_M - u_0
+        )  # where the second half leads if it repeats the first: a start for its iterations
 
     def velocity_stage(self, part: PartType, s: Stage) -> None:
         """u_1 and the percussions of the second half-step; the impact law is one of their sum (43)."""
         t_1, dt, q_1, u_M = s.t_1, s.dt, s.known("q_1", "q"), s.known("u_M", "u")
-        u_1 = s.unknown("u_1", "u", guess="u_M")
-        P_second = s.percussions("P_second")
+        u_1 = s.unknown("u_1", "u", guess="u_E")
+        P_second = s.percussions("P_second", guess="P_first")
         P = s.known_percussions("P_first") + P_second  # (24)
         before, after = (s.t_0, s.q_0, s.u_0), (t_1, q_1, u_1)
         s.equation(
