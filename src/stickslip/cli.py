@@ -326,13 +326,18 @@ def _numbers(option: str, text: str) -> list[float]:
 
 
 def _print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    table = _table(*header)
-    for column in table.columns[1:]:
-        column.justify = "right"
+    """Numbers in columns, whole however narrow the terminal is; a column without any is left out."""
+    kept = [k for k in range(len(header)) if k == 0 or any(row[k] != "-" for row in rows)]
+    table = _table(*[header[k] for k in kept])
+    for column in table.columns:
+        column.no_wrap, column.justify = True, "right"
+    table.columns[0].justify = "left"
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*[row[k] for k in kept])
     _say(title)
-    Console().print(table)
+    console = Console()
+    width = max(console.width, console.measure(table, options=console.options.update(max_width=1000)).maximum)
+    console.print(table, width=width, crop=False)
 
 
 def _report(solution: Solution, name: str, out: Path) -> None:
