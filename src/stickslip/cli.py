@@ -337,7 +337,7 @@ def _print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]
     _say(title)
     console = Console()
     width = max(console.width, console.measure(table, options=console.options.update(max_width=1000)).maximum)
-    console.print(table, width=width, crop=False)
+    Console(width=width).print(table, crop=False)
 
 
 def _report(solution: Solution, name: str, out: Path) -> None:
