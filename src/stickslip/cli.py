@@ -194,7 +194,8 @@ def converge(
     )
     _print_table(f"{study.system}, reference: {study.reference}, norm: {study.norm}", *study.table())
     if study.quantities:
-        rows = [(m, *[f"{study.orders(k)[m]:.2f}" for k in study.quantities]) for m in study.methods]
+        orders = {k: study.orders(k) for k in study.quantities}  # nan where the errors are those of rounding
+        rows = [(m, *[f"{o[m]:.2f}".replace("nan", "-") for o in orders.values()]) for m in study.methods]
         _say("")
         _print_table("observed orders", ("method", *study.quantities), rows)
     for run in study.failures:
