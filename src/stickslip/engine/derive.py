@@ -411,7 +411,10 @@ def derive(system: System) -> Model:
 def _touched(equations: Equations, owner: dict[int, int]) -> list[int]:
     """The blocks of coordinates that occur; `owner` says to which block a symbol belongs, by its hash."""
     used = ca.symvar(ca.vertcat(*[ca.vec(x) for x in equations.expressions()]))
-    return sorted({owner[s.__hash__()] for s in used if s.__hash__() in owner})
+    touched = sorted({owner[s.__hash__()] for s in used if s.__hash__() in owner})
+    if not touched:
+        raise ModelError(f"{equations.name}: what it declares depends on no coordinate or velocity; leave it out")
+    return touched
 
 
 def _localise(equations: Equations, blocks: Sequence[Coordinates], parameters: Sequence[ca.SX]) -> Expressions:
