@@ -75,19 +75,27 @@ def array(x: Any) -> np.ndarray:
     """
     if isinstance(x, ca.SX):
         rows, columns = x.shape
-        out = np.empty((rows, columns), dtype=object)
-        for i in range(rows):
-            for j in range(columns):
-                out[i, j] = x[i, j]
-        return out[:, 0] if columns == 1 else out
+        out = np.empty(rows * columns, dtype=object)
+        out[:] = ca.densify(x).elements()
+        return out if columns == 1 else out.reshape((rows, columns), order="F")
     if is_symbolic(x):
-        return array(column(x))
+        if not all(_is_scalar(e) for e in (x.flat if isinstance(x, np.ndarray) else x)):
+            return array(column(x))
+        if isinstance(x, np.ndarray):
+            return x
+        out = np.empty(len(x), dtype=object)
+        out[:] = x
+        return out
     if isinstance(x, (str, bytes)):
         raise ModelError(f"{x!r} is a text, not a number")
     try:
         return np.asarray(x, dtype=float)
     except (TypeError, ValueError):
         raise ModelError(f"{x!r} is no array of numbers or expressions") from None
+
+
+def _is_scalar(x: Any) -> bool:
+    return x.is_scalar() if isinstance(x, ca.SX) else isinstance(x, (int, float, np.integer, np.floating))
 
 
 def _elementwise(symbolic: Callable, numeric: Callable, what: str) -> Callable:

@@ -96,7 +96,7 @@ def solve(
     check_laws(model, t_start, q, values)
     _announce_first_compile(say)
     first = observe(observing, values, np.array([t_start]), q[None, :], u[None, :])
-    check_initial_state(first, {"g": names.g, "gamma": names.gamma, "contacts": names.contacts}, system)
+    check_initial_state(first, {"g": names.g, "gamma": names.gamma, "contacts": names.contacts}, model)
 
     compiled = _compiled(system, scheme, lambda: scheme.compile(model))
     steps = max(0, math.ceil((t_end - t_start) / dt - ROUNDING))
@@ -259,7 +259,7 @@ def _names(model: Model) -> Names:
     friction: list[tuple[str, int, int]] = []
     g: list[str] = []
     gamma: list[str] = []
-    for equations in model.system.equations():
+    for equations in model.equations:
         for target, constraints in ((g, equations.constraints), (gamma, equations.velocity_constraints)):
             for b in constraints:
                 n = b.value.numel()

@@ -206,6 +206,8 @@ def convergence(
     >>> study.runs[0].errors["q"] < 1e-10      # a parabola is solved exactly
     True
     """
+    if not isinstance(system, System):
+        raise OptionError(f"convergence needs a System, such as stickslip.benchmarks.slider_crank(), got {system!r}")
     try:
         steps = sorted({float(dt) for dt in dts}, reverse=True) if not isinstance(dts, str | bytes) else []
     except (TypeError, ValueError):

@@ -211,6 +211,7 @@ class RigidBody(Body):
         require_positive(where, mass=mass)
         self.mass, self.inertia = mass, _inertia(where, inertia)
         self._A: np.ndarray | None = None
+        self._spin: np.ndarray | None = None
         place, p = numbers(where, "position", position, 3), _unit_quaternion(where, orientation)
         v, omega = numbers(where, "velocity", velocity, 3), numbers(where, "angular_velocity", angular_velocity, 3)
         self.initial, self.initial_velocity = np.concatenate([place, p]), np.concatenate([v, omega])
@@ -241,7 +242,9 @@ class RigidBody(Body):
 
     @property
     def angular_velocity(self) -> np.ndarray:
-        return self.A @ self.u[3:]
+        if self._spin is None:  # once for all contacts and joints of the body
+            self._spin = self.A @ self.u[3:]
+        return self._spin
 
     def declare(self, system: System, equations: Equations) -> None:
         self._q, self._u = system.coordinates(

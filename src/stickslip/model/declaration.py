@@ -194,6 +194,8 @@ def kinetic_energy_of(M: ca.SX, u: ca.SX) -> Scalar:
 
 def _symbolic(x: Any, what: str) -> ca.SX:
     """x as a dense symbolic matrix, or a complaint about what it should have been."""
+    if isinstance(x, ca.SX) and x.is_scalar() and x.nnz() and x.is_symbolic():
+        return x  # a parameter or coordinate: nothing can be wrong, and large systems have thousands of them
     try:
         value = ca.densify(column(x))
     except ModelError as error:

@@ -78,9 +78,10 @@ class System:
         self._parameters: dict[str, ca.SX] = {}
         self._values: dict[str, ca.SX] = {}
         self._u_own: list[ca.SX] = []
-        self._initial: dict[int, Any] = {
-            TIME.__hash__(): 0.0
-        }  # values of symbols: numbers, or expressions of parameters
+        # By the hashes of all symbols that are declared, their values: numbers, or expressions of parameters.
+        self._initial: dict[int, Any] = {TIME.__hash__(): 0.0}
+        self._part_names: set[str] = set()
+        self._q_names: set[str] = set()
 
     def __repr__(self) -> str:
         contacts = sum(len(e.contacts) for e in self.equations())
@@ -172,9 +173,8 @@ class System:
         q_names = tuple(names.split())
         u_names = tuple(velocities.split()) if velocities else tuple(f"{name}_dot" for name in q_names)
         prefix = "" if block is None else f"{block}."
-        taken = {n for b in self.blocks for n in b.q_names}
         for name in q_names:
-            if prefix + name in taken or q_names.count(name) > 1:
+            if prefix + name in self._q_names or q_names.count(name) > 1:
                 raise ModelError(f"{self.name}: coordinate {prefix + name!r} is declared twice")
         q0 = self._numbers(initial, len(q_names), f"initial= of coordinates {names!r}")
         u0 = self._numbers(velocity, len(u_names), f"velocity= of coordinates {names!r}")
@@ -198,6 +198,7 @@ class System:
                 raise ModelError(f"{self.name}: kinematics of {names!r} must be affine in the velocities, B u + beta")
         q_full, u_full = tuple(prefix + n for n in q_names), tuple(prefix + n for n in u_names)
         self.blocks.append(Coordinates(block or names, q, u, q_full, u_full, q0, u0, qdot))
+        self._q_names.update(q_full)
         self._remember(self.blocks[-1])
         if block is None:
             self._u_own.append(u)
@@ -213,7 +214,7 @@ class System:
             raise ModelError(f"{self.name}: parameter {name!r} is declared twice")
         given = _scalar(value, f"{self.name}: parameter {name!r}")
         if not given.is_constant():
-            self._require_known(given, f"parameter {name!r}", _hashes(*self._parameters.values()))
+            self._require_known(given, f"parameter {name!r}", parameters_only=True)
         self._parameters[name] = ca.SX.sym(name)
         self._values[name] = given
         self._initial[self._parameters[name].__hash__()] = float(given) if given.is_constant() else given
@@ -319,9 +320,9 @@ class System:
                 f"{self.name}: {part!r} is no part; it needs a name and a method declare(system, equations)"
             )
         text(f"{self.name}: {type(part).__name__}", part.name)
-        if any(other is part for other in self.parts):
-            raise ModelError(f"{self.name}: part {part.name!r} was added twice")
-        if any(other.name == part.name for other in self.parts):
+        if part.name in self._part_names:
+            if any(other is part for other in self.parts):
+                raise ModelError(f"{self.name}: part {part.name!r} was added twice")
             raise ModelError(f"{self.name}: there is another part named {part.name!r}; names must differ")
         owner = getattr(part, "_owner", None)
         if owner is not None:
@@ -334,6 +335,7 @@ class System:
             part.declare(self, equations)
         part._owner = self  # type: ignore[attr-defined]
         self.parts.append(part)
+        self._part_names.add(part.name)
         self._declared.append(equations)
         return part
 
@@ -367,12 +369,10 @@ class System:
         """What was declared: the system's own equations first, then those of each part; checked for foreign symbols."""
         own = [] if self._own.empty() else [self._own]
         declared = [e for e in self._with_fields() if not e.empty()]
-        allowed = _hashes(TIME, *self._parameters.values(), *[s for b in self.blocks for s in (b.q, b.u)])
         for block in self.blocks:
-            self._require_known(block.qdot, f"kinematics of {block.name!r}", allowed)
+            self._require_known(block.qdot, f"kinematics of {block.name!r}")
         for equations in own + declared:
-            for expression in equations.expressions():
-                self._require_known(expression, f"an expression of {equations.name!r}", allowed)
+            self._require_known(ca.veccat(*equations.expressions()), f"an expression of {equations.name!r}")
         return own + declared
 
     def _with_fields(self) -> list[Equations]:
@@ -404,10 +404,15 @@ class System:
         except Exception:
             for part in self.parts[sizes[2] :]:
                 part._owner = None
+                self._part_names.discard(part.name)
+            for block in self.blocks[sizes[0] :]:
+                self._q_names.difference_update(block.q_names)
+                for s in (*array(block.q), *array(block.u)):
+                    del self._initial[s.__hash__()]
             for items, size in zip(lists, sizes, strict=True):
                 del items[size:]
             for name in list(self._parameters)[known:]:
-                del self._parameters[name], self._values[name]
+                del self._initial[self._parameters[name].__hash__()], self._parameters[name], self._values[name]
             raise
 
     def _velocities(self, of: Vector | None) -> ca.SX:
@@ -430,14 +435,18 @@ class System:
             raise ModelError(f"{self.name}: {what} is not finite: {numbers}")
         return numbers
 
-    def _require_known(self, expression: ca.SX, what: str, allowed: set[int]) -> None:
-        foreign = [s.name() for s in ca.symvar(expression) if s.__hash__() not in allowed]
+    def _require_known(self, expression: ca.SX, what: str, parameters_only: bool = False) -> None:
+        used = ca.symvar(expression)
+        if parameters_only:
+            foreign = [s.name() for s in used if not self._is_parameter(s)]
+        else:
+            foreign = [s.name() for s in used if s.__hash__() not in self._initial]
         if foreign:
             raise ModelError(
                 f"{self.name}: {what} depends on {', '.join(map(repr, foreign))}, which this system does not declare; "
                 "use coordinates() or parameter(), or add the body that it belongs to"
             )
 
-
-def _hashes(*symbols: ca.SX) -> set[int]:
-    return {s.__hash__() for block in symbols for s in ca.symvar(block)}
+    def _is_parameter(self, symbol: ca.SX) -> bool:
+        own = self._parameters.get(symbol.name())
+        return own is not None and own.__hash__() == symbol.__hash__()
