@@ -75,23 +75,26 @@ def array(x: Any) -> np.ndarray:
     """
     if isinstance(x, ca.SX):
         rows, columns = x.shape
-        out = np.empty(rows * columns, dtype=object)
-        out[:] = ca.densify(x).elements()
+        out = _objects(ca.densify(x).elements())
         return out if columns == 1 else out.reshape((rows, columns), order="F")
     if is_symbolic(x):
         if not all(_is_scalar(e) for e in (x.flat if isinstance(x, np.ndarray) else x)):
             return array(column(x))
-        if isinstance(x, np.ndarray):
-            return x
-        out = np.empty(len(x), dtype=object)
-        out[:] = x
-        return out
+        return x if isinstance(x, np.ndarray) else _objects(x)
     if isinstance(x, (str, bytes)):
         raise ModelError(f"{x!r} is a text, not a number")
     try:
         return np.asarray(x, dtype=float)
     except (TypeError, ValueError):
         raise ModelError(f"{x!r} is no array of numbers or expressions") from None
+
+
+def _objects(items: Sequence[Any]) -> np.ndarray:
+    """A vector of these; one by one, because NumPy would ask each symbol for its shape several times."""
+    out = np.empty(len(items), dtype=object)
+    for k, item in enumerate(items):
+        out[k] = item
+    return out
 
 
 def _is_scalar(x: Any) -> bool:

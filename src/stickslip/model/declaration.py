@@ -7,6 +7,7 @@ directions and kernels follow from them elsewhere.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from math import isfinite
 from typing import Any
 
 import casadi as ca
@@ -194,8 +195,11 @@ def kinetic_energy_of(M: ca.SX, u: ca.SX) -> Scalar:
 
 def _symbolic(x: Any, what: str) -> ca.SX:
     """x as a dense symbolic matrix, or a complaint about what it should have been."""
-    if isinstance(x, ca.SX) and x.is_scalar() and x.nnz() and x.is_symbolic():
-        return x  # a parameter or coordinate: nothing can be wrong, and large systems have thousands of them
+    # Numbers and symbols, of which large systems have thousands, take the short way.
+    if isinstance(x, float) and isfinite(x):
+        return ca.SX(x)
+    if isinstance(x, ca.SX) and x.is_scalar() and x.is_symbolic():
+        return x
     try:
         value = ca.densify(column(x))
     except ModelError as error:
