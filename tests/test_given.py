@@ -217,6 +217,8 @@ def test_nothing_can_move():
         ss.solve(s, 1.0, 0.1)
 
 
-def test_too_many_steps():
+def test_too_many_steps_and_too_long_ones():
+    with pytest.raises(ss.OptionError, match="dt = 2 is longer than the whole run, from t = 0 to 1"):
+        ss.solve(ss.benchmarks.bouncing_ball(), t_end=1.0, dt=2.0)
     with pytest.raises(ss.OptionError, match=r"1e\+15 steps"):
         ss.solve(ss.benchmarks.bouncing_ball(), t_end=1.0, dt=1e-15)

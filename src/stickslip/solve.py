@@ -73,6 +73,8 @@ def solve(
     _check_positive(dt=dt, tol=tol)
     if not (_is_number(t_start) and _is_number(t_end)) or t_end < t_start:
         raise OptionError(f"t_end = {t_end!r} must be a finite number, not before the start t = {t_start!r}")
+    if 0 < t_end - t_start < dt * (1 - ROUNDING):
+        raise OptionError(f"dt = {dt:g} is longer than the whole run, from t = {t_start:g} to {t_end:g}")
     if (t_end - t_start) / dt > MOST_STEPS:
         raise OptionError(
             f"dt = {dt:g} makes {(t_end - t_start) / dt:.3g} steps to t_end = {t_end:g}; take larger ones"
