@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import matplotlib
@@ -200,6 +201,22 @@ def force(ax: Axes) -> None:
     arrow(ax, (0.3, -0.45), (0.55, 0.4), bend=0.5)
 
 
+def motor(ax: Axes) -> None:
+    bar(ax, (-0.9, -0.1), (0, 0))
+    bar(ax, (0, 0), (0.8, 0.45), OTHER)
+    disc(ax, (0, 0), 0.22, "white")
+    label(ax, (0, 0), "M")
+    arrow(ax, (0.35, -0.12), (0.12, 0.42), bend=0.5)
+
+
+def motion(ax: Axes) -> None:
+    two_bars(ax)
+    dot(ax, (0, 0), 9)
+    ax.plot([0, 0.9], [0, 0.1], color=LINE, lw=0.8, ls="--")
+    arrow(ax, (0.55, 0.06), (0.48, 0.27), bend=0.2)
+    label(ax, (0.8, 0.22), r"$\varphi(t)$")
+
+
 def controller(ax: Axes) -> None:
     revolute(ax)
     ax.plot([0, 0.9], [0, 0.0], color=LINE, lw=0.8, ls="--")
@@ -264,8 +281,8 @@ def tangents(ax: Axes) -> None:
     ground(ax, -1, 1, -0.5)
     ax.add_patch(Wedge((0, -0.5), 0.9, 60, 120, facecolor="#eeeeee", edgecolor=LINE))
     arrow(ax, (0, -0.5), (0.25, 0.25))
-    label(ax, (0.4, 0.2), "P")
-    label(ax, (0, 0.52), r"$|P_F| \leq \mu P_N$")
+    label(ax, (-0.05, 0.12), "P")
+    label(ax, (0, 0.56), r"$|P_F| \leq \mu P_N$")
 
 
 def ellipse_cone(ax: Axes) -> None:
@@ -279,8 +296,68 @@ def ellipse_cone(ax: Axes) -> None:
 def contensou(ax: Axes) -> None:
     ground(ax, -1, 1, -0.5)
     disc(ax, (0, 0), 0.5)
-    arrow(ax, (-0.25, -0.42), (0.25, -0.42), bend=0.5)
-    label(ax, (0.45, -0.35), r"$\omega_n$")
+    ax.add_patch(Ellipse((0, -0.5), 0.5, 0.1, facecolor=OTHER, edgecolor=LINE, zorder=5))
+    arrow(ax, (-0.45, 0.55), (0.45, 0.55), bend=0.4)
+    label(ax, (0.72, 0.5), r"$\omega_n$")
+
+
+def frictionless(ax: Axes) -> None:
+    ground(ax, -1, 1, -0.5)
+    disc(ax, (0, -0.1), 0.4)
+    arrow(ax, (0, -0.5), (0, 0.45))
+    label(ax, (0.25, 0.42), r"$P_N$")
+
+
+def fixed_radius(ax: Axes) -> None:
+    ground(ax, -1, 1, -0.5)
+    box(ax, (0, -0.3), 0.8, 0.4)
+    arrow(ax, (0, -0.5), (-0.6, -0.5))
+    label(ax, (0, 0.3), r"$|P_F| \leq F\,\Delta t$")
+
+
+# -- flexible parts: an undeformed mesh in white, the deformed one in colour ---------------------------------------------
+
+
+def elastic_bar(ax: Axes) -> None:
+    ax.plot([-0.9, -0.9], [-0.4, 0.4], color=LINE, lw=2)
+    ends = [-0.85, -0.6, -0.3, 0.05, 0.45, 0.85]
+    for a, b in pairwise(ends):
+        box(ax, ((a + b) / 2, 0), b - a, 0.3)
+    for x in ends:
+        dot(ax, (x, 0), filled=True)
+    arrow(ax, (0.4, 0.32), (0.85, 0.32))
+    label(ax, (0.62, 0.48), "x")
+
+
+def curve(x: np.ndarray) -> np.ndarray:
+    return 0.45 - 0.28 * (x + 0.9) ** 2
+
+
+def elastic_beam(ax: Axes) -> None:
+    ax.plot([-0.9, -0.9], [0.1, 0.8], color=LINE, lw=2)
+    x = np.linspace(-0.9, 0.8, 60)
+    ax.plot(x, curve(x), color=LINE, lw=10, solid_capstyle="butt")
+    ax.plot(x, curve(x), color=BODY, lw=8.5, solid_capstyle="butt")
+    for k in np.linspace(-0.9, 0.8, 6):
+        slope = -0.56 * (k + 0.9)
+        n = 0.16 * np.array([-slope, 1]) / np.hypot(slope, 1)
+        ax.plot([k - n[0], k + n[0]], [curve(k) - n[1], curve(k) + n[1]], color=MOTION, lw=1.2)
+    label(ax, (0.45, 0.42), r"$x, y, \varphi$")
+
+
+def shaft(ax: Axes) -> None:
+    axis(ax, (-1.05, 0), (1.05, 0))
+    for x in np.linspace(-0.9, 0.6, 6):
+        box(ax, (x + 0.15, 0), 0.3, 0.2)
+    for x in (-0.9, 0.9):
+        ax.add_patch(Polygon([(x, -0.1), (x - 0.12, -0.35), (x + 0.12, -0.35)], facecolor="white", edgecolor=LINE))
+    arrow(ax, (0, -0.25), (0, 0.25), bend=0.6)
+    label(ax, (0.42, 0.3), r"$\varphi_x$")
+
+
+def rotor_disk(ax: Axes) -> None:
+    shaft(ax)
+    box(ax, (-0.3, 0), 0.16, 1.1, 0, OTHER)
 
 
 SHEETS: dict[str, dict[str, Callable[[Axes], None]]] = {
@@ -301,8 +378,9 @@ SHEETS: dict[str, dict[str, Callable[[Axes], None]]] = {
         "Gravity": gravity,
         "SpringDamper": spring_damper,
         "Force, Torque": force,
-        "Motor, Motion": revolute,
+        "Motor": motor,
         "Controller": controller,
+        "Motion": motion,
         "Gear": gear,
         "Limits": limits,
         "Friction": friction,
@@ -316,13 +394,23 @@ SHEETS: dict[str, dict[str, Callable[[Axes], None]]] = {
         "Cylinder": on_floor(cylinder),
         "Ellipsoid": on_floor(egg),
         "Graph": graph,
+        "Sphere with Point": lambda ax: (disc(ax, (-0.15, 0), 0.4), dot(ax, (0.25, 0), 7, filled=True)),
         "Sphere with Sphere": lambda ax: (disc(ax, (-0.4, -0.1), 0.4), disc(ax, (0.28, 0.12), 0.31, OTHER)),
-        "Sphere with Box": lambda ax: (box(ax, (0.4, -0.2), 0.8, 0.6, 0, OTHER), disc(ax, (-0.22, 0.22), 0.25)),
+        "Sphere with Box": lambda ax: (box(ax, (0.4, -0.2), 0.8, 0.6, 0, OTHER), disc(ax, (-0.18, 0.28), 0.25)),
+        "Sphere with Capsule": lambda ax: (capsule(ax), disc(ax, (-0.3, 0.27), 0.27, OTHER)),
     },
     "laws": {
+        "Frictionless": frictionless,
         "Coulomb": tangents,
         "OrthotropicCoulomb": ellipse_cone,
         "CoulombContensou": contensou,
+        "FixedRadius": fixed_radius,
+    },
+    "flexible": {
+        "Bar": elastic_bar,
+        "Beam": elastic_beam,
+        "SpatialBeam": shaft,
+        "RotorDisk": rotor_disk,
     },
 }  # fmt: skip
 

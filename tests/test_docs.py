@@ -53,3 +53,28 @@ def test_table_of_schemes_is_that_of_their_facts():
 def test_every_method_has_a_page():
     for name in stickslip.METHODS:
         assert (ROOT / "docs" / "schemes" / f"{name}.md").exists(), f"docs/schemes/{name}.md is missing"
+
+
+NOT_IN_THE_GALLERY = {"Frame", "System", "Contact", "Line", "Plane", "Angle", "Displacement", "Distance", "Expression"}
+
+
+def test_the_gallery_shows_every_part():
+    """Each part of the public interface has a sketch, a row with its equations and an example."""
+    import stickslip.model
+    import stickslip.model.flexible
+
+    parts = {
+        name
+        for module in (stickslip.model, stickslip.model.flexible)
+        for name in module.__all__
+        if name in stickslip.__all__ and isinstance(getattr(module, name), type)
+    } - NOT_IN_THE_GALLERY
+    assert len(parts) > 35
+    page = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    examples = "".join(re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL))
+    tables = "\n".join(line for line in page.splitlines() if line.startswith("|"))
+    sketches = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "images").glob("gallery_*.svg"))
+    for name in sorted(parts):
+        assert f"`{name}" in tables, f"{name} has no row in the gallery"
+        assert f"ss.{name}(" in examples or name == "CoulombContensou", f"{name} has no example in the gallery"
+        assert re.search(rf">[^<]*\b{name}\b[^<]*<", sketches), f"{name} has no sketch in the gallery"

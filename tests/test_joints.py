@@ -279,7 +279,10 @@ def bodies():
             lambda a, b: ss.Universal("j", ss.ground.point(0, 0, 0), a.point(), axis_1=[1, 0], axis_2=Z),
             "needs 3 components",
         ),
-        (lambda a, b: ss.Screw("j", ss.ground.point(0, 0, 0), a.point(), axis=Z, pitch=0), "pitch = 0 must be"),
+        (
+            lambda a, b: ss.Screw("j", ss.ground.point(0, 0, 0), a.point(), axis=Z, pitch=0),
+            "pitch = 0 must not be zero",
+        ),
         (lambda a, b: ss.Rod("j", ss.ground.point(0, 0, 0), a.point(), length=-1), "length = -1 must be"),
         (lambda a, b: ss.Rod("j", ss.ground.point(0, 0, 0), a.point()), "coincide; such points need Spherical"),
         (lambda a, b: ss.Limits("j", ss.Angle(ss.ground, b)), "give lower=, upper= or both"),
@@ -288,8 +291,11 @@ def bodies():
             "lower = 1 must be smaller than upper = 0",
         ),
         (lambda a, b: ss.Friction("j", ss.Angle(ss.ground, b), force=-1), "force = -1 must be"),
-        (lambda a, b: ss.Motion("j", ss.Expression([1, 2]), sin), "must be a scalar expression"),
-        (lambda a, b: ss.Motion("j", ss.Angle(ss.ground, a), 0.0), "'a' has no angle in the plane"),
+        (lambda a, b: ss.Motion("j", ss.Expression([1, 2]), sin), "its measure .* must be"),
+        (
+            lambda a, b: ss.Motion("j", ss.Angle(ss.ground, a), 0.0),
+            "angle of 'a' against 'ground': in space it needs axis=",
+        ),
     ],
 )
 def test_bad_input_is_named(make, message):

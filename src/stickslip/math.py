@@ -18,6 +18,8 @@ from typing import Any, TypeAlias
 import casadi as ca
 import numpy as np
 
+from stickslip.errors import ModelError
+
 ca.GlobalOptions.setNumpyMode(
     -1
 )  # an array of symbols times a symbol is a column; mode 1 of CasADi 3.8 gives nan there
@@ -50,6 +52,8 @@ def column(x: Any) -> ca.SX:
         return x
     if isinstance(x, (ca.DM, int, float, np.integer, np.floating)):
         return ca.SX(x)
+    if isinstance(x, (str, bytes, dict)) or not hasattr(x, "__iter__"):
+        raise ModelError(f"{x!r} is neither a number nor an expression of declared symbols")
     if isinstance(x, np.ndarray) and x.dtype != object:
         return ca.SX(ca.DM(np.asarray(x, dtype=float)))
     rows = list(x)
@@ -57,6 +61,8 @@ def column(x: Any) -> ca.SX:
         return ca.SX(0, 1)
     pieces = [column(row) for row in rows]
     if all(piece.numel() > 1 for piece in pieces):
+        if len({piece.numel() for piece in pieces}) > 1:
+            raise ModelError(f"the rows of {x!r} have different lengths")
         return ca.vertcat(*[piece.T for piece in pieces])
     return ca.vertcat(*pieces)
 
@@ -69,14 +75,30 @@ def array(x: Any) -> np.ndarray:
     """
     if isinstance(x, ca.SX):
         rows, columns = x.shape
-        out = np.empty((rows, columns), dtype=object)
-        for i in range(rows):
-            for j in range(columns):
-                out[i, j] = x[i, j]
-        return out[:, 0] if columns == 1 else out
+        out = _objects(ca.densify(x).elements())
+        return out if columns == 1 else out.reshape((rows, columns), order="F")
     if is_symbolic(x):
-        return array(column(x))
-    return np.asarray(x, dtype=float)
+        if not all(_is_scalar(e) for e in (x.flat if isinstance(x, np.ndarray) else x)):
+            return array(column(x))
+        return x if isinstance(x, np.ndarray) else _objects(x)
+    if isinstance(x, (str, bytes)):
+        raise ModelError(f"{x!r} is a text, not a number")
+    try:
+        return np.asarray(x, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(f"{x!r} is no array of numbers or expressions") from None
+
+
+def _objects(items: Sequence[Any]) -> np.ndarray:
+    """A vector of these; one by one, because NumPy would ask each symbol for its shape several times."""
+    out = np.empty(len(items), dtype=object)
+    for k, item in enumerate(items):
+        out[k] = item
+    return out
+
+
+def _is_scalar(x: Any) -> bool:
+    return x.is_scalar() if isinstance(x, ca.SX) else isinstance(x, (int, float, np.integer, np.floating))
 
 
 def _elementwise(symbolic: Callable, numeric: Callable, what: str) -> Callable:
@@ -140,7 +162,7 @@ def dot(a: Vector, b: Vector) -> Scalar:
     """
     a, b = array(a), array(b)
     if a.ndim != 1 or a.shape != b.shape:
-        raise ValueError(f"dot needs two vectors of equal length, got shapes {a.shape} and {b.shape}")
+        raise ModelError(f"dot needs two vectors of equal length, got shapes {a.shape} and {b.shape}")
     products = [x * y for x, y in zip(a, b, strict=True)]
     total = products[0]
     for p in products[1:]:
@@ -160,7 +182,7 @@ def cross(a: Vector, b: Vector) -> Any:
         return value if is_symbolic(value) else float(value)
     if a.shape == b.shape == (3,):
         return vector(a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
-    raise ValueError(f"cross needs two vectors of 2 or of 3 components, got shapes {a.shape} and {b.shape}")
+    raise ModelError(f"cross needs two vectors of 2 or of 3 components, got shapes {a.shape} and {b.shape}")
 
 
 def norm(a: Vector) -> Scalar:
@@ -199,7 +221,9 @@ def quaternion(axis: Vector, angle: float) -> np.ndarray:
     >>> quaternion([0, 0, 2], pi).round(12)
     array([0., 0., 0., 1.])
     """
-    a = np.asarray(axis, dtype=float)
+    a = array(axis)
+    if a.shape != (3,) or not np.linalg.norm(a) > 0:
+        raise ModelError(f"quaternion: the axis {axis!r} needs three components and a length > 0")
     return np.concatenate([[np.cos(angle / 2)], np.sin(angle / 2) * a / np.linalg.norm(a)])
 
 

@@ -326,6 +326,8 @@ def load(path: str | Path) -> Solution:
     """
     import h5py
 
+    if not isinstance(path, (str, os.PathLike)):
+        raise ResultFileError(f"{path!r} is no path of a file, such as 'out/slider_crank.h5'")
     path = Path(path)
     if not path.exists():
         raise ResultFileError(

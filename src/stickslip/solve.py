@@ -22,12 +22,13 @@ from stickslip.engine.observe import observation, observe
 from stickslip.engine.program import Program, StageFunction
 from stickslip.engine.run import RESULTS, ROUNDING, Failure, Run, Start
 from stickslip.engine.stage import SPACES
-from stickslip.errors import ConvergenceError, MethodError, OptionError
+from stickslip.errors import ConvergenceError, MethodError, ModelError, OptionError
 from stickslip.model.system import System
 from stickslip.schemes import METHODS, Scheme
 from stickslip.schemes.spec import scheme_of
 from stickslip.solution import Names, Solution, Stats
 
+MOST_STEPS = 1e12  # more is a slip of the pen: years of computing, and no memory to keep them
 COMPILED: WeakKeyDictionary[System, dict[Any, Any]] = WeakKeyDictionary()
 
 
@@ -65,14 +66,26 @@ def solve(
     >>> solution.q.shape
     (51, 1)
     """
+    if not isinstance(system, System):
+        raise OptionError(f"solve needs a System, such as stickslip.benchmarks.slider_crank(), got {system!r}")
+    if not system.n_u:
+        raise ModelError(f"{system.name}: nothing can move; declare coordinates or add a body")
     _check_positive(dt=dt, tol=tol)
-    if not (math.isfinite(t_start) and math.isfinite(t_end)) or t_end < t_start:
-        raise OptionError(f"t_end = {t_end} must be a finite number, not before the start t = {t_start}")
+    if not (_is_number(t_start) and _is_number(t_end)) or t_end < t_start:
+        raise OptionError(f"t_end = {t_end!r} must be a finite number, not before the start t = {t_start!r}")
+    if 0 < t_end - t_start < dt * (1 - ROUNDING):
+        raise OptionError(f"dt = {dt:g} is longer than the whole run, from t = {t_start:g} to {t_end:g}")
+    if (t_end - t_start) / dt > MOST_STEPS:
+        raise OptionError(
+            f"dt = {dt:g} makes {(t_end - t_start) / dt:.3g} steps to t_end = {t_end:g}; take larger ones"
+        )
     if prox is not None:
         _check_positive(prox=prox)
-    if max_iterations < 1:
-        raise OptionError(f"max_iterations = {max_iterations} must be at least 1")
+    if not _is_number(max_iterations) or int(max_iterations) != max_iterations or max_iterations < 1:
+        raise OptionError(f"max_iterations = {max_iterations!r} must be a whole number, at least 1")
     scheme = scheme_of(method, options)
+    if not isinstance(progress, bool | None):
+        raise OptionError(f"progress = {progress!r} must be True, False or None, which asks the terminal")
     bar = sys.stderr.isatty() if progress is None else progress
     say = _voice(progress)
 
@@ -85,7 +98,7 @@ def solve(
     check_laws(model, t_start, q, values)
     _announce_first_compile(say)
     first = observe(observing, values, np.array([t_start]), q[None, :], u[None, :])
-    check_initial_state(first, {"g": names.g, "gamma": names.gamma, "contacts": names.contacts}, system)
+    check_initial_state(first, {"g": names.g, "gamma": names.gamma, "contacts": names.contacts}, model)
 
     compiled = _compiled(system, scheme, lambda: scheme.compile(model))
     steps = max(0, math.ceil((t_end - t_start) / dt - ROUNDING))
@@ -170,14 +183,21 @@ def _convergence_error(failure: Failure, solution: Solution, step: int) -> Conve
 
 def _check_positive(**numbers: float) -> None:
     for name, value in numbers.items():
-        if not (math.isfinite(value) and value > 0):
-            raise OptionError(f"{name} = {value} must be a finite number > 0")
+        if not (_is_number(value) and value > 0):
+            raise OptionError(f"{name} = {value!r} must be a finite number > 0")
 
 
-def _state(own: np.ndarray, given: np.ndarray | None, name: str) -> np.ndarray:
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and math.isfinite(value)
+
+
+def _state(own: np.ndarray, given: Any, name: str) -> np.ndarray:
     if given is None:
         return own
-    state = np.asarray(given, dtype=float)
+    try:
+        state = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        raise OptionError(f"{name} = {given!r} must be an array of {own.size} numbers") from None
     if state.shape != own.shape:
         raise OptionError(f"{name} has shape {state.shape}, expected {own.shape}")
     if not np.isfinite(state).all():
@@ -248,7 +268,7 @@ def _names(model: Model) -> Names:
     friction: list[tuple[str, int, int]] = []
     g: list[str] = []
     gamma: list[str] = []
-    for equations in model.system.equations():
+    for equations in model.equations:
         for target, constraints in ((g, equations.constraints), (gamma, equations.velocity_constraints)):
             for b in constraints:
                 n = b.value.numel()

@@ -11,6 +11,7 @@ import numpy as np
 
 from stickslip.analysis.ledger import EnergyLedger, energy_ledger
 from stickslip.analysis.runs import Outcome, attempt, schemes_of
+from stickslip.errors import OptionError
 from stickslip.model.system import System
 from stickslip.schemes import Scheme
 from stickslip.solution import Solution
@@ -97,6 +98,8 @@ def compare(system: System, methods: Sequence[str | Scheme], t_end: float, dt: f
     >>> result.failures["schatzman-paoli"][:46]
     "method 'schatzman-paoli' cannot treat friction"
     """
+    if not isinstance(system, System):
+        raise OptionError(f"compare needs a System, such as stickslip.benchmarks.slider_crank(), got {system!r}")
     outcomes = tuple(attempt(system, scheme, t_end, dt, **options) for scheme in schemes_of(methods))
     ledgers = {o.method: energy_ledger(o.solution, system) for o in outcomes if o.solution is not None}
     return Comparison(system.name, dt, t_end, outcomes, ledgers)

@@ -206,9 +206,14 @@ def convergence(
     >>> study.runs[0].errors["q"] < 1e-10      # a parabola is solved exactly
     True
     """
-    steps = sorted({float(dt) for dt in dts}, reverse=True)
+    if not isinstance(system, System):
+        raise OptionError(f"convergence needs a System, such as stickslip.benchmarks.slider_crank(), got {system!r}")
+    try:
+        steps = sorted({float(dt) for dt in dts}, reverse=True) if not isinstance(dts, str | bytes) else []
+    except (TypeError, ValueError):
+        steps = []
     if not steps:
-        raise OptionError("a convergence study needs steps; give dts=[1e-2, 5e-3, ...]")
+        raise OptionError(f"a convergence study needs steps; give dts=[1e-2, 5e-3, ...], not {dts!r}")
     if isinstance(norm, str) and norm not in NORMS:
         raise OptionError(unknown_name("norm", norm, NORMS))
     if percussions not in ("forces", "increments"):

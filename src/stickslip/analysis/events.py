@@ -29,6 +29,7 @@ from typing import overload
 
 import numpy as np
 
+from stickslip.errors import OptionError
 from stickslip.solution import Solution
 
 KINDS = ("impact", "closing", "opening", "stick", "slip", "reversal")
@@ -133,6 +134,8 @@ def events(solution: Solution) -> Events:
     >>> [e.kind for e in found]
     ['impact', 'closing', 'slip', 'stick']
     """
+    if not isinstance(solution, Solution):
+        raise OptionError(f"events are read off a Solution, got {solution!r}")
     if len(solution) < 2:
         return Events(())
     found: list[Event] = []

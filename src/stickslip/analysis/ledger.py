@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stickslip.engine.observe import FLOWS, energy_flows
+from stickslip.errors import OptionError
 from stickslip.model.system import System
 from stickslip.solution import Solution
 from stickslip.solve import observe_along
@@ -138,6 +139,8 @@ def energy_ledger(solution: Solution, system: System) -> EnergyLedger:
     >>> print(f"{ledger.totals['friction']:.3f} J, and a remainder of {ledger.totals['remainder']:.0e} J")
     -29.597 J, and a remainder of -2e-05 J
     """
+    if not isinstance(solution, Solution) or not isinstance(system, System):
+        raise OptionError(f"energy_ledger needs a Solution and its System, got {solution!r} and {system!r}")
     flows = observe_along(system, solution, energy_flows, FLOWS)
     dt = np.diff(solution.t)
     names = solution.names

@@ -32,8 +32,8 @@ def schemes_of(methods: str | Scheme | Sequence[str | Scheme]) -> list[Scheme]:
     >>> [scheme.name for scheme in schemes_of(["rattle", "theta:theta=1"])]
     ['rattle', 'theta']
     """
-    given = [methods] if isinstance(methods, str | Scheme) else list(methods)
-    if not given:
+    given = [methods] if isinstance(methods, str | Scheme) else methods
+    if not isinstance(given, list | tuple) or not given:
         raise OptionError("there is no method to run; name one or more, for example 'rattle'")
     schemes = [scheme_of(method) for method in given]
     labels = [label(scheme) for scheme in schemes]

@@ -30,6 +30,11 @@ COMPLIANCE = 1e-8
 # A repeated sequence of stages converges linearly, where Newton's method converges quadratically.
 SWEEPS = 10
 
+# A start that is as good as rounding allows is taken as the solution (a mechanism at rest); one that is merely below the
+# tolerance is not: its error would add up over the steps, and velocities that change by less than the tolerance a step would
+# never change at all.
+GUESS = 1e-5
+
 # When Newton's method does not converge: start again with percussions zero; with compliant constraints, so that forces which
 # nearly cancel each other (two contacts of one body that stick) grow slowly instead of jumping out of their friction cones;
 # with other prox parameters; with half steps. The residual stays exact, so what is found is a solution in any case. Of 75 runs
@@ -328,7 +333,7 @@ def solve_problem(t: Tables, k: int, memory: np.ndarray, w: Work, options: Optio
                 _set_scales(t, p, w, options.prox, FACTOR[attempt])
             error = _residual(t, p, memory, w)
             best = min(best, error)
-            if error < options.tolerance:
+            if error < options.tolerance * (GUESS if iteration == 0 else 1.0):
                 return total, error, True
             if error == np.inf or iteration == last or not _newton_step(t, p, w, SOFT[attempt]):
                 break

@@ -4,19 +4,50 @@ from __future__ import annotations
 
 import numpy as np
 
-from stickslip.engine.derive import Model, numeric_mass
+from stickslip.engine.derive import Instance, Model, PartType
 from stickslip.errors import InitialStateError, ModelError
 from stickslip.model.declaration import check_law_value
-from stickslip.model.system import System
 
 TOLERANCE = 1e-6  # of the initial state; what is larger is a mistake, what is smaller the first step corrects
 
 
 def check_mass(model: Model, t: float, q: np.ndarray, parameters: np.ndarray) -> None:
-    """The mass matrix is symmetric and positive definite."""
-    M = numeric_mass(model, t, q, parameters)
-    name = model.system.name
-    labels = [n for block in model.system.blocks for n in block.u_names]
+    """The mass matrix is symmetric and positive definite; one piece after the other, for it can be large."""
+    masses: dict[int, np.ndarray] = {}
+    for kind, parts in _instances(model).items():
+        if kind.M(0, kind.expressions.q).nnz():
+            values = _evaluate(model, kind, [part for _, part in parts], "M", t, q, parameters)
+            masses |= {k: M for (k, _), M in zip(parts, np.hsplit(values, len(parts)), strict=True)}
+    for blocks in _coupled(model, masses):
+        own = [model.system.blocks[b] for b in blocks]
+        at = dict(zip(blocks, np.cumsum([0, *[b.u.numel() for b in own]]), strict=False))
+        M = np.zeros((sum(b.u.numel() for b in own),) * 2)
+        for k in {k for k in masses if model.parts[k].blocks and model.parts[k].blocks[0] in at}:
+            u = [np.arange(at[b], at[b] + model.system.blocks[b].u.numel()) for b in model.parts[k].blocks]
+            M[np.ix_(np.concatenate(u), np.concatenate(u))] += masses[k]
+        _check_mass(model.system.name, M, [n for b in own for n in b.u_names])
+
+
+def _coupled(model: Model, masses: dict[int, np.ndarray]) -> list[list[int]]:
+    """Blocks of coordinates that masses couple, in groups."""
+    group = list(range(len(model.system.blocks)))
+
+    def find(b: int) -> int:
+        while group[b] != b:
+            group[b] = b = group[group[b]]
+        return b
+
+    for k in masses:
+        first, *others = map(find, model.parts[k].blocks)
+        for other in others:
+            group[find(other)] = find(first)
+    out: dict[int, list[int]] = {}
+    for b in range(len(group)):
+        out.setdefault(find(b), []).append(b)
+    return list(out.values())
+
+
+def _check_mass(name: str, M: np.ndarray, labels: list[str]) -> None:
     if not np.isfinite(M).all():
         raise ModelError(f"{name}: the mass matrix is not finite at the initial state")
     scale = np.abs(M).max(initial=0.0)
@@ -38,18 +69,39 @@ def check_mass(model: Model, t: float, q: np.ndarray, parameters: np.ndarray) ->
 
 def check_laws(model: Model, t: float, q: np.ndarray, parameters: np.ndarray) -> None:
     """Friction and restitution are in range for the values of the parameters."""
-    at = np.cumsum([0, *[b.q.numel() for b in model.system.blocks]])
     keys = {"mu": "friction", "radius": "radius", "e_N": "restitution", "e_F": "tangential_restitution"}
-    for part in model.parts:
-        rows = np.concatenate([np.zeros(0, int), *[np.arange(at[b], at[b + 1]) for b in part.blocks]])
+    for kind, parts in _instances(model).items():
+        if not (kind.n["N"] or kind.n["F"]):
+            continue
         for symbol, key in keys.items():
-            for value in part.type.evaluate(symbol, t, q[rows], parameters[list(part.parameters)]).ravel():
-                check_law_value(f"{model.system.name}: contact of {part.name!r}", key, float(value))
+            values = _evaluate(model, kind, [part for _, part in parts], symbol, t, q, parameters)
+            for (_, part), column in zip(parts, values.T, strict=True):
+                for value in column:
+                    check_law_value(f"{model.system.name}: contact of {part.name!r}", key, float(value))
 
 
-def check_initial_state(observed: dict[str, np.ndarray], names: dict[str, tuple[str, ...]], system: System) -> None:
+def _instances(model: Model) -> dict[PartType, list[tuple[int, Instance]]]:
+    """The parts by their types, numbered."""
+    out: dict[PartType, list[tuple[int, Instance]]] = {}
+    for k, part in enumerate(model.parts):
+        out.setdefault(part.type, []).append((k, part))
+    return out
+
+
+def _evaluate(
+    model: Model, kind: PartType, parts: list[Instance], name: str, t: float, q: np.ndarray, parameters: np.ndarray
+) -> np.ndarray:
+    """A function of a type for all of its instances at once, side by side."""
+    at = np.cumsum([0, *[b.q.numel() for b in model.system.blocks]])
+    rows = [[i for b in part.blocks for i in range(at[b], at[b + 1])] for part in parts]
+    mine = parameters[np.array([part.parameters for part in parts], int)].T.reshape(-1, len(parts))
+    return kind.evaluate(name, t, q[np.array(rows, int)].T, mine)
+
+
+def check_initial_state(observed: dict[str, np.ndarray], names: dict[str, tuple[str, ...]], model: Model) -> None:
     """Constraints hold and no contact begins inside an obstacle."""
-    _check_joints(observed["g"][0], system)
+    system = model.system
+    _check_joints(observed["g"][0], model)
     for key, labels, level in (
         ("g", names["g"], "position"),
         ("g_dot", names["g"], "velocity"),
@@ -79,15 +131,15 @@ def check_initial_state(observed: dict[str, np.ndarray], names: dict[str, tuple[
         )
 
 
-def _check_joints(g: np.ndarray, system: System) -> None:
+def _check_joints(g: np.ndarray, model: Model) -> None:
     """Joints that say what they join complain first, with the distance of the points that should coincide."""
     at = 0
-    for equations in system.equations():
+    for equations in model.equations:
         for c in equations.constraints:
             rows, at = g[at : at + c.value.numel()], at + c.value.numel()
             size = float(np.sqrt(rows @ rows))
             if c.about and size > TOLERANCE:
                 raise InitialStateError(
-                    f"{system.name}: {equations.name!r} does not fit the initial state: {c.about}, they are off by "
+                    f"{model.system.name}: {equations.name!r} does not fit the initial state: {c.about}, they are off by "
                     f"{size:.6g}; correct the positions, or call system.assemble()"
                 )

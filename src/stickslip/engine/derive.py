@@ -250,7 +250,10 @@ class PartType:
         return self._call("transport", t, q, u)
 
     def evaluate(self, name: str, t: float, q: np.ndarray, parameters: np.ndarray) -> np.ndarray:
-        """One of these functions of (t, q) for numbers; for checks, not for the hot loop."""
+        """One of these functions of (t, q) for numbers; for checks, not for the hot loop.
+
+        With a column of q and of parameters for each of several instances, their values stand side by side.
+        """
         self._call(name, T, self.expressions.q)
         zero = np.zeros(self.n_u)
         return np.array(self._functions[name](t, q, zero, zero, parameters))
@@ -384,6 +387,7 @@ class Model:
     system: System
     nodes: tuple[Instance, ...]
     parts: tuple[Instance, ...]
+    equations: tuple[Equations, ...]  # what each of the parts declares, in their order
 
 
 def derive(system: System) -> Model:
@@ -394,24 +398,29 @@ def derive(system: System) -> Model:
 
     def instance(name: str, blocks: Sequence[int], equations: Equations) -> Instance:
         touched = [system.blocks[i] for i in blocks]
-        everything = ca.vertcat(*[ca.vec(x) for x in [*equations.expressions(), *[b.qdot for b in touched]]])
+        everything = ca.veccat(*equations.expressions(), *[b.qdot for b in touched])
         used = [s for s in ca.symvar(everything) if s.__hash__() in index]
         used.sort(key=lambda s: index[s.__hash__()])
         e = _localise(equations, touched, used)
         if e.key not in types:
+            _check(equations.name, e, touched)  # what one instance of a type may, all others may
             types[e.key] = PartType(e)
         return Instance(name, types[e.key], tuple(blocks), tuple(index[s.__hash__()] for s in used))
 
     nodes = [instance(block.name, [i], Equations(block.name)) for i, block in enumerate(system.blocks)]
     owner = {s.__hash__(): i for i, b in enumerate(system.blocks) for s in ca.symvar(ca.vertcat(b.q, b.u))}
-    parts = [instance(e.name, _touched(e, owner), e) for e in system.equations()]
-    return Model(system, tuple(nodes), tuple(parts))
+    declared = tuple(system.equations())
+    parts = [instance(e.name, _touched(e, owner), e) for e in declared]
+    return Model(system, tuple(nodes), tuple(parts), declared)
 
 
 def _touched(equations: Equations, owner: dict[int, int]) -> list[int]:
     """The blocks of coordinates that occur; `owner` says to which block a symbol belongs, by its hash."""
-    used = ca.symvar(ca.vertcat(*[ca.vec(x) for x in equations.expressions()]))
-    return sorted({owner[s.__hash__()] for s in used if s.__hash__() in owner})
+    used = ca.symvar(ca.veccat(*equations.expressions()))
+    touched = sorted({owner[s.__hash__()] for s in used if s.__hash__() in owner})
+    if not touched:
+        raise ModelError(f"{equations.name}: what it declares depends on no coordinate or velocity; leave it out")
+    return touched
 
 
 def _localise(equations: Equations, blocks: Sequence[Coordinates], parameters: Sequence[ca.SX]) -> Expressions:
@@ -440,27 +449,8 @@ def _localise(equations: Equations, blocks: Sequence[Coordinates], parameters: S
         for k, row in enumerate(selection(u)):
             force[row] += f[k]
 
-    kinetic = sum(equations.kinetic, ca.SX(0))
-    if not kinetic.is_constant():
-        _check_kinetic(name, kinetic, u_global, blocks)
-    potential = sum(equations.potential, ca.SX(0))
-    if ca.depends_on(potential, u_global):
-        raise ModelError(f"{name}: the potential energy depends on velocities; use force() for what is no potential")
-
-    g = _stack([c.value for c in equations.constraints])
-    if ca.depends_on(g, u_global):
-        raise ModelError(
-            f"{name}: constraint() takes g(t, q); use velocity_constraint() for one that contains velocities"
-        )
-    gamma = _stack([c.value for c in equations.velocity_constraints])
     normal = [c for c in equations.contacts if c.gap is not None]
     frictional = [c for c in equations.contacts if c.slip.numel() > 0]
-    g_N, gamma_F = _stack([c.gap for c in normal]), _stack([c.slip for c in frictional])
-    if ca.depends_on(g_N, u_global):
-        raise ModelError(f"{name}: a gap must be a function of t and q, not of velocities")
-    for what, f in (("velocity_constraint()", gamma), ("slip", gamma_F)):
-        if ca.depends_on(ca.jacobian(f, u_global), u_global):
-            raise ModelError(f"{name}: {what} must be affine in the velocities")
     first, frictions = 0, []
     for c in frictional:
         row = next((i for i, other in enumerate(normal) if other is c), -1)
@@ -470,13 +460,13 @@ def _localise(equations: Equations, blocks: Sequence[Coordinates], parameters: S
     raw = {
         "qdot": _stack([b.qdot for b in blocks]),
         "mass": mass,
-        "kinetic": kinetic,
-        "potential": potential,
+        "kinetic": sum(equations.kinetic, ca.SX(0)),
+        "potential": sum(equations.potential, ca.SX(0)),
         "force": force,
-        "g": g,
-        "gamma": gamma,
-        "g_N": g_N,
-        "gamma_F": gamma_F,
+        "g": _stack([c.value for c in equations.constraints]),
+        "gamma": _stack([c.value for c in equations.velocity_constraints]),
+        "g_N": _stack([c.gap for c in normal]),
+        "gamma_F": _stack([c.slip for c in frictional]),
         "mu": _stack([c.friction for c in frictional]),
         "radius": _stack([c.radius for c in frictional]),
         "e_N": _stack([c.restitution for c in normal]),
@@ -489,11 +479,29 @@ def _localise(equations: Equations, blocks: Sequence[Coordinates], parameters: S
     return Expressions(**sizes, q=q, u=u, p=p, **local, frictions=tuple(frictions))
 
 
-def _check_kinetic(name: str, kinetic: ca.SX, u: ca.SX, blocks: Sequence[Coordinates]) -> None:
-    if ca.depends_on(ca.hessian(kinetic, u)[0], u):
+def _check(name: str, e: Expressions, blocks: Sequence[Coordinates]) -> None:
+    """Expressions depend on nothing that they must not depend on."""
+    if not e.kinetic.is_constant():
+        _check_kinetic(name, e, blocks)
+    if ca.depends_on(e.potential, e.u):
+        raise ModelError(f"{name}: the potential energy depends on velocities; use force() for what is no potential")
+    if ca.depends_on(e.g, e.u):
+        raise ModelError(
+            f"{name}: constraint() takes g(t, q); use velocity_constraint() for one that contains velocities"
+        )
+    if ca.depends_on(e.g_N, e.u):
+        raise ModelError(f"{name}: a gap must be a function of t and q, not of velocities")
+    for what, f in (("velocity_constraint()", e.gamma), ("slip", e.gamma_F)):
+        if ca.depends_on(ca.jacobian(f, e.u), e.u):
+            raise ModelError(f"{name}: {what} must be affine in the velocities")
+
+
+def _check_kinetic(name: str, e: Expressions, blocks: Sequence[Coordinates]) -> None:
+    if ca.depends_on(ca.hessian(e.kinetic, e.u)[0], e.u):
         raise ModelError(f"{name}: the kinetic energy must be quadratic in the velocities")
-    for block in blocks:
-        if ca.depends_on(kinetic, block.u) and not block.canonical:
+    ends = np.cumsum([0, *e.n_u])
+    for k, block in enumerate(blocks):
+        if ca.depends_on(e.kinetic, e.u[int(ends[k]) : int(ends[k + 1])]) and not block.canonical:
             raise ModelError(
                 f"{name}: kinetic_energy() needs qdot = u, but {block.name!r} has kinematics of its own; "
                 "give mass_matrix() and the gyroscopic force() instead"
@@ -507,16 +515,3 @@ def _stack(rows: Sequence[ca.SX]) -> ca.SX:
 def _times(f: ca.SX, x: ca.SX, direction: ca.SX) -> ca.SX:
     """(df/dx) direction, with df/dx formed so that structural zeros vanish."""
     return ca.jacobian(f, x) @ direction if f.numel() else ca.SX(0, 1)
-
-
-def numeric_mass(model: Model, t: float, q: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """The mass matrix of the whole system at one state, dense; for checks before a run, not for the hot loop."""
-    system = model.system
-    q_at = np.cumsum([0, *[b.q.numel() for b in system.blocks]])
-    u_at = np.cumsum([0, *[b.u.numel() for b in system.blocks]])
-    M = np.zeros((system.n_u, system.n_u))
-    for part in model.parts:
-        rows = np.concatenate([np.arange(u_at[b], u_at[b + 1]) for b in part.blocks] or [np.zeros(0, int)])
-        cols = np.concatenate([np.arange(q_at[b], q_at[b + 1]) for b in part.blocks] or [np.zeros(0, int)])
-        M[np.ix_(rows, rows)] += part.type.evaluate("M", t, q[cols], p[list(part.parameters)])
-    return M

@@ -8,16 +8,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy import integrate
-from scipy.optimize import brentq
 
 from stickslip.engine.derive import Model
 from stickslip.engine.program import Program
 from stickslip.engine.run import RESULTS, Failure, Start
 from stickslip.engine.stage import SPACES
+
+if TYPE_CHECKING:
+    from scipy.integrate import OdeSolver
 
 ROUND_OFF = 1e-12  # relative residual of the five problems: their linear systems are solved to about 1e-14
 GAP = 16 * np.finfo(float).eps  # of the size of the coordinates: what counts as touching
@@ -220,6 +221,8 @@ class EventRun:
     def _integrate(self, t_end: float, k: int) -> int | None:
         """Integrate to the next event, or to t_end; which event it is."""
         o = self.options
+        from scipy import integrate  # here, because it takes as long to import as all of stickslip
+
         method = getattr(integrate, o.integrator)
 
         def solver(t: float, y: np.ndarray, t_bound: float):
@@ -247,7 +250,7 @@ class EventRun:
         return None
 
     @staticmethod
-    def _advance(solver: integrate.OdeSolver) -> None:
+    def _advance(solver: OdeSolver) -> None:
         message = solver.step()
         if solver.status == "failed":
             raise Trouble("motion", f"the integrator stops at t = {solver.t:.9g}: {message}")
@@ -424,4 +427,6 @@ def _root(f: Callable[[float], float], a: float, b: float) -> float:
     """The zero of f in [a, b], to round-off; a if f is negative there already."""
     if f(a) <= 0 if f(b) < 0 else f(a) >= 0:
         return a
+    from scipy.optimize import brentq  # here, as above
+
     return float(brentq(f, a, b, xtol=1e-16, rtol=4 * np.finfo(float).eps))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import casadi as ca
 import numpy as np
 
 from stickslip.errors import ModelError
 from stickslip.math import Scalar, Vector, array, column, cross, diag, dot, is_symbolic, quaternion_rotation, rotation
 from stickslip.model.declaration import Equations
 from stickslip.model.frames import Axis, Carrier, Frame, Ground, Point, ground, parameters, rate, velocities_of
+from stickslip.model.given import number, numbers
 from stickslip.model.system import System
 
 __all__ = [
@@ -80,12 +80,11 @@ class PointMass(Body):
 
     def __init__(self, name: str, *, mass: Scalar, position: Vector, velocity: Vector | None = None):
         super().__init__(name)
-        self.mass, self.initial = mass, np.atleast_1d(np.asarray(position, dtype=float))
-        self.dimension = self.initial.size
-        if self.dimension not in (1, 2, 3):
-            raise ModelError(f"point mass {name!r}: position has {self.dimension} components; 1, 2 or 3 are possible")
-        self.initial_velocity = np.zeros(self.dimension) if velocity is None else velocity
-        require_positive(f"point mass {name!r}", mass=mass)
+        where = f"point mass {name!r}"
+        self.mass, self.initial = mass, numbers(where, "position", position, (1, 2, 3))
+        self.dimension = n = self.initial.size
+        self.initial_velocity = np.zeros(n) if velocity is None else numbers(where, "velocity", velocity, n)
+        require_positive(where, mass=mass)
 
     def position(self, local: Vector) -> np.ndarray:
         return self.q + array(local)
@@ -132,9 +131,11 @@ class PlanarBody(Body):
     ):
         super().__init__(name)
         self.mass, self.inertia = mass, inertia
-        self.initial = np.array((*np.atleast_1d(position), angle), dtype=float)
-        self.initial_velocity = (*np.atleast_1d(velocity), angular_velocity)
-        require_positive(f"planar body {name!r}", mass=mass, inertia=inertia)
+        where = f"planar body {name!r}"
+        place, turn = numbers(where, "position", position, 2), numbers(where, "angle", angle, 1)
+        v, omega = numbers(where, "velocity", velocity, 2), numbers(where, "angular_velocity", angular_velocity, 1)
+        self.initial, self.initial_velocity = np.concatenate([place, turn]), np.concatenate([v, omega])
+        require_positive(where, mass=mass, inertia=inertia)
 
     def position(self, local: Vector) -> np.ndarray:
         return self.q[:2] + self.direction(local)
@@ -206,13 +207,14 @@ class RigidBody(Body):
         angular_velocity: Vector = (0.0, 0.0, 0.0),
     ):
         super().__init__(name)
-        self.mass, self.inertia = mass, array(inertia)
+        where = f"rigid body {name!r}"
+        require_positive(where, mass=mass)
+        self.mass, self.inertia = mass, _inertia(where, inertia)
         self._A: np.ndarray | None = None
-        p = _unit_quaternion(name, np.asarray(orientation, dtype=float))
-        self.initial = np.concatenate([np.atleast_1d(np.asarray(position, dtype=float)), p])
-        self.initial_velocity = (*np.atleast_1d(velocity), *np.atleast_1d(angular_velocity))
-        require_positive(f"rigid body {name!r}", mass=mass)
-        _require_inertia(f"rigid body {name!r}", self.inertia)
+        self._spin: np.ndarray | None = None
+        place, p = numbers(where, "position", position, 3), _unit_quaternion(where, orientation)
+        v, omega = numbers(where, "velocity", velocity, 3), numbers(where, "angular_velocity", angular_velocity, 3)
+        self.initial, self.initial_velocity = np.concatenate([place, p]), np.concatenate([v, omega])
 
     @property
     def A(self) -> np.ndarray:
@@ -240,7 +242,9 @@ class RigidBody(Body):
 
     @property
     def angular_velocity(self) -> np.ndarray:
-        return self.A @ self.u[3:]
+        if self._spin is None:  # once for all contacts and joints of the body
+            self._spin = self.A @ self.u[3:]
+        return self._spin
 
     def declare(self, system: System, equations: Equations) -> None:
         self._q, self._u = system.coordinates(
@@ -283,38 +287,45 @@ def _turn(A: np.ndarray, local: Vector) -> np.ndarray:
     return np.zeros(len(local)) if not is_symbolic(local) and not np.any(local) else A @ array(local)
 
 
-def _unit_quaternion(name: str, orientation: np.ndarray) -> np.ndarray:
+def _unit_quaternion(where: str, given: Any) -> np.ndarray:
+    wanted = "orientation must be a quaternion (p_0, p_1, p_2, p_3) of length > 0, scalar first, or a 3 x 3 rotation "
+    try:
+        orientation = array(given)
+    except ModelError:
+        orientation = np.zeros(0)
+    if is_symbolic(orientation) or orientation.shape not in ((4,), (3, 3)) or not np.isfinite(orientation).all():
+        raise ModelError(f"{where}: {wanted}matrix, given by numbers, got {given!r}")
     if orientation.shape == (3, 3):
         from scipy.spatial.transform import Rotation
 
         if not np.allclose(orientation.T @ orientation, np.eye(3), atol=1e-9) or np.linalg.det(orientation) < 0:
-            raise ModelError(f"rigid body {name!r}: the orientation is no rotation matrix")
+            raise ModelError(f"{where}: the orientation is no rotation matrix")
         x, y, z, w = Rotation.from_matrix(orientation).as_quat()
         return np.array([w, x, y, z])
     length = np.linalg.norm(orientation)
-    if orientation.shape != (4,) or not np.isfinite(length) or length == 0.0:
-        raise ModelError(
-            f"rigid body {name!r}: orientation must be a quaternion (p_0, p_1, p_2, p_3) of length > 0, scalar first, "
-            f"or a 3 x 3 rotation matrix, got {orientation}"
-        )
+    if length == 0.0:
+        raise ModelError(f"{where}: {wanted}matrix, got {given!r}")
     return orientation / length
 
 
 def require_positive(where: str, **values: Any) -> None:
     """Numbers must be positive; parameters are checked with the mass matrix."""
     for name, value in values.items():
-        if not isinstance(value, ca.SX) and not (np.isfinite(float(value)) and float(value) > 0):
-            raise ModelError(f"{where}: {name} = {value} must be a finite number > 0")
+        number(where, name, value, above=0)
 
 
-def _require_inertia(where: str, inertia: np.ndarray) -> None:
+def _inertia(where: str, given: Any) -> np.ndarray:
     """Three principal moments or a symmetric matrix, positive, none larger than the sum of the two others."""
+    try:
+        inertia = array(given)
+    except ModelError:
+        inertia = np.zeros(0)
     if inertia.shape not in ((3,), (3, 3)):
         raise ModelError(
-            f"{where}: inertia must be three principal moments or a 3 x 3 matrix, got shape {inertia.shape}"
+            f"{where}: inertia must be three principal moments or a 3 x 3 matrix of numbers, got {given!r}"
         )
     if is_symbolic(inertia):
-        return
+        return inertia
     Theta = np.diag(inertia) if inertia.ndim == 1 else inertia
     if not np.isfinite(Theta).all() or not np.allclose(Theta, Theta.T, rtol=0, atol=1e-12 * np.abs(Theta).max()):
         raise ModelError(f"{where}: the inertia matrix is not finite or not symmetric: {column(Theta)}")
@@ -326,3 +337,4 @@ def _require_inertia(where: str, inertia: np.ndarray) -> None:
             f"{where}: principal moments of inertia {a:g}, {b:g}, {c:g} violate the triangle inequality, "
             f"{c:g} > {a:g} + {b:g}; no distribution of mass has them"
         )
+    return inertia

@@ -26,11 +26,13 @@ from stickslip.model.geometry import (
     directions,
     tangents,
 )
+from stickslip.model.given import instance, number
 from stickslip.model.laws import Law, Touch, law_from
 from stickslip.model.system import System
 
 __all__ = ["Contact", "Line", "Rolling"]
 
+SHAPES: Any = (Point, Sphere, Capsule, Box, Disk, Cylinder, Ellipsoid, Plane, Graph)
 FOOT_ITERATIONS = 6  # of Newton's method for the foot of a sphere on a graph: quadratic, so 1e-3, 1e-6, 1e-12, ...
 
 
@@ -113,13 +115,11 @@ def _slip(m: Meeting, second: Carrier) -> Callable[[Vector | None], np.ndarray]:
     """Slip velocity along the tangents, or along a direction of the second body and across it."""
 
     def slip(direction: Vector | None) -> np.ndarray:
-        if direction is None:
+        if direction is None or len(m.normal) == 2:
             return array([dot(t, m.velocity) for t in m.tangents()])
         d = second.direction(array(direction))
         along = array(d - dot(d, m.normal) * m.normal)
         along = array(along / norm(along))
-        if len(along) == 2:
-            return array([dot(along, m.velocity)])
         return array([dot(along, m.velocity), dot(cross(m.normal, along), m.velocity)])
 
     return slip
@@ -135,6 +135,12 @@ def _spin(m: Meeting, first: Carrier, second: Carrier) -> Callable[[], Scalar]:
 
 def meet(system: System, name: str, first: Any, second: Any) -> Iterator[Meeting]:
     """All places where two shapes can touch."""
+    for k, shape in enumerate((first, second), 1):
+        instance(
+            f"contact {name!r}", f"geometry_{k}", shape, SHAPES, "a point of a body or a shape such as Sphere(...)"
+        )
+    if first.body is second.body:
+        raise ModelError(f"contact {name!r}: both shapes belong to {first.body.name!r}, which cannot touch itself")
     dimensions = {_dimension(shape) for shape in (first, second)} - {None}
     if len(dimensions) > 1:
         raise ModelError(f"contact {name!r}: one shape lives in the plane, the other in space")
@@ -225,7 +231,7 @@ def _on_graph(system: System, name: str, shape: Point | Sphere, graph: Graph) ->
         R = system.parameter(f"{name}.radius", shape.radius)  # type: ignore[union-attr]
     s = graph.body.local(r)
     x = ca.SX.sym("x", len(s) - 1)
-    f = graph.height(*array(x))
+    f = _height(name, graph, array(x))
     slope = np.atleast_1d(array(ca.densify(ca.gradient(column(f), x))))
     foot = column(s[:-1]) if isinstance(shape, Point) else _foot(column(s), x, column(f))
     f_at, slope_at = (array(ca.substitute(column(e), x, foot)) for e in (f, slope))
@@ -243,6 +249,15 @@ def _on_graph(system: System, name: str, shape: Point | Sphere, graph: Graph) ->
     c = array(r - R * n)
     velocity = point.body.velocity_at(c) if isinstance(shape, Sphere) else point.body.velocity(array(point.coordinates))
     yield Meeting(dot(n_local, s - base) - R, n, velocity - graph.body.velocity_at(c), basis)
+
+
+def _height(name: str, graph: Graph, x: np.ndarray) -> Scalar:
+    """The height of a graph over a place."""
+    where, wanted = f"contact {name!r}", "a scalar, from operators and the functions of stickslip.math"
+    try:
+        return number(where, "the height of its graph", graph.height(*x))
+    except (TypeError, ModelError) as error:
+        raise ModelError(f"{where}: height of {len(x)} coordinates must return {wanted} ({error})") from error
 
 
 def _foot(s: ca.SX, x: ca.SX, f: ca.SX) -> ca.SX:

@@ -7,6 +7,7 @@ directions and kernels follow from them elsewhere.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from math import isfinite
 from typing import Any
 
 import casadi as ca
@@ -14,6 +15,7 @@ import numpy as np
 
 from stickslip.errors import ModelError
 from stickslip.math import Scalar, Vector, array, column, dot
+from stickslip.model.given import text
 
 TIME = ca.SX.sym("t")
 
@@ -101,7 +103,7 @@ class Equations:
 
     def mass_matrix(self, M: Any, *, of: Vector) -> None:
         """Inertia M of the velocities `of`; what the motion of the frame adds is then a force of the declarer."""
-        matrix, u = column(M), _vector(of)
+        matrix, u = _symbolic(M, f"{self.name}: the mass matrix"), _vector(of, f"{self.name}: the velocities")
         if matrix.shape != (u.numel(), u.numel()):
             raise ModelError(
                 f"{self.name}: the mass matrix has shape {matrix.shape}, but {u.numel()} velocities need "
@@ -119,23 +121,33 @@ class Equations:
 
     def force(self, f: Any, *, on: Vector) -> None:
         """Generalized force f(t, q, u), component by component the partner of the velocities `on`."""
-        f, u = _vector(f), _vector(on)
+        f, u = _vector(f, f"{self.name}: the force"), _vector(on, f"{self.name}: the velocities")
         if f.numel() != u.numel():
             raise ModelError(f"{self.name}: the force has {f.numel()} components, but acts on {u.numel()} velocities")
         self.forces.append((f, u))
 
     def force_by_power(self, power: Scalar, *, on: Vector) -> None:
         """Generalized force whose power is `power`, an expression linear in the velocities `on`: f = d power / du."""
-        u = _vector(on)
+        u = _vector(on, f"{self.name}: the velocities")
         self.forces.append((ca.densify(ca.jacobian(_scalar(power, f"{self.name}: power"), u).T), u))
 
     def constraint(self, g: Any, *, name: str, about: str = "") -> None:
         """Bilateral constraint g(t, q) = 0 on position level, one or several rows; `about` names what it joins."""
-        self.constraints.append(Bilateral(name, _vector(g), about))
+        self._bilateral(self.constraints, name, g, about)
 
     def velocity_constraint(self, gamma: Any, *, name: str) -> None:
         """Bilateral constraint gamma(t, q, u) = 0 on velocity level, affine in u."""
-        self.velocity_constraints.append(Bilateral(name, _vector(gamma)))
+        self._bilateral(self.velocity_constraints, name, gamma, "")
+
+    def _bilateral(self, constraints: list[Bilateral], name: str, value: Any, about: str) -> None:
+        where = f"{self.name}: constraint {name!r}"
+        text(f"{self.name}: constraint", name)
+        rows = _vector(value, where)
+        if rows.is_constant():
+            raise ModelError(f"{where} depends on nothing; give an expression of coordinates that shall be zero")
+        if any(other.name == name for other in self.constraints + self.velocity_constraints):
+            raise ModelError(f"{where} is declared twice; names must differ")
+        constraints.append(Bilateral(name, rows, about))
 
     def contact(
         self,
@@ -150,7 +162,10 @@ class Equations:
     ) -> None:
         """A contact with its law; see `System.contact` and `System.friction` for the meaning of the arguments."""
         where = f"{self.name}: contact {name!r}"
-        slip = ca.SX(0, 1) if slip is None else _vector(slip)
+        text(f"{self.name}: contact", name)
+        if any(other.name == name for other in self.contacts):
+            raise ModelError(f"{where} is declared twice; names must differ")
+        slip = ca.SX(0, 1) if slip is None else _vector(slip, f"{where}: slip")
         if slip.numel() > 3:
             raise ModelError(f"{where}: slip has {slip.numel()} components; friction knows 1, 2 or 3")
         values = {"friction": friction, "radius": radius}
@@ -178,14 +193,32 @@ def kinetic_energy_of(M: ca.SX, u: ca.SX) -> Scalar:
     return dot(array(M @ u), array(u)) / 2
 
 
-def _vector(x: Any) -> ca.SX:
+def _symbolic(x: Any, what: str) -> ca.SX:
+    """x as a dense symbolic matrix, or a complaint about what it should have been."""
+    # Numbers and symbols, of which large systems have thousands, take the short way.
+    if isinstance(x, float) and isfinite(x):
+        return ca.SX(x)
+    if isinstance(x, ca.SX) and x.is_scalar() and x.is_symbolic():
+        return x
+    try:
+        value = ca.densify(column(x))
+    except ModelError as error:
+        raise ModelError(f"{what}: {error}") from None
+    if value.is_constant() and not np.isfinite(np.array(ca.DM(value))).all():
+        raise ModelError(f"{what} is not finite: {x!r}")
+    return value
+
+
+def _vector(x: Any, what: str) -> ca.SX:
     """x as a dense column; a row is turned."""
-    v = ca.densify(column(x))
+    v = _symbolic(x, what)
+    if 1 not in v.shape and v.numel():
+        raise ModelError(f"{what} must be a vector, got shape {v.shape}")
     return v.T if v.shape[0] == 1 and v.shape[1] > 1 else v
 
 
 def _scalar(x: Any, what: str) -> ca.SX:
-    value = ca.densify(column(x))
+    value = _symbolic(x, what)
     if value.shape != (1, 1):
         raise ModelError(f"{what} must be a scalar expression, got shape {value.shape}")
     return value

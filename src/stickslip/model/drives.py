@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from stickslip.errors import ModelError
 from stickslip.math import Scalar, is_symbolic
 from stickslip.model.declaration import TIME, Equations
-from stickslip.model.measures import Measure, evaluated
+from stickslip.model.given import number
+from stickslip.model.measures import Measure, along, evaluated
 from stickslip.model.system import System
 
 
@@ -28,14 +27,15 @@ class Motion:
     """
 
     def __init__(self, name: str, measure: Measure, target: Scalar | Callable[[Any], Any]):
-        self.name, self.measure, self.target = name, measure, target
+        self.name, self.measure, self.target = name, along(f"motion {name!r}", measure), target
 
     def declare(self, system: System, equations: Equations) -> None:
         x = self.measure.quantity(system, self.name)
         fixed = not callable(self.target) and not is_symbolic(self.target)
         target = system.parameter(f"{self.name}.target", self.target) if fixed else self.target
         about = f"the motion {self.name!r} does not begin at its prescribed value"
-        equations.constraint(x.equals(evaluated(target, TIME)), name=self.name, about=about)
+        target = number(f"motion {self.name!r}", "target", evaluated(target, TIME))
+        equations.constraint(x.equals(target), name=self.name, about=about)
 
 
 class Gear:
@@ -53,7 +53,9 @@ class Gear:
     """
 
     def __init__(self, name: str, measure_1: Measure, measure_2: Measure, *, ratio: Scalar):
-        self.name, self.measure_1, self.measure_2, self.ratio = name, measure_1, measure_2, ratio
+        where = f"gear {name!r}"
+        self.name, self.measure_1, self.measure_2 = name, along(where, measure_1), along(where, measure_2)
+        self.ratio = number(where, "ratio", ratio)
 
     def declare(self, system: System, equations: Equations) -> None:
         x_1 = self.measure_1.quantity(system, f"{self.name}.1")
@@ -86,11 +88,17 @@ class Limits:
         upper: Scalar | None = None,
         restitution: Scalar = 0.0,
     ):
+        where = f"limits {name!r}"
         if lower is None and upper is None:
-            raise ModelError(f"limits {name!r}: give lower=, upper= or both")
+            raise ModelError(f"{where}: give lower=, upper= or both")
+        for key, value in (("lower", lower), ("upper", upper)):
+            if value is not None:
+                number(where, key, value)
+        number(where, "restitution", restitution, at_least=0, at_most=1)
         if lower is not None and upper is not None and not is_symbolic([lower, upper]) and not lower < upper:
-            raise ModelError(f"limits {name!r}: lower = {lower} must be smaller than upper = {upper}")
-        self.name, self.measure, self.lower, self.upper, self.restitution = name, measure, lower, upper, restitution
+            raise ModelError(f"{where}: lower = {lower} must be smaller than upper = {upper}")
+        self.name, self.measure = name, along(where, measure)
+        self.lower, self.upper, self.restitution = lower, upper, restitution
 
     def declare(self, system: System, equations: Equations) -> None:
         x = self.measure.quantity(system, self.name)
@@ -119,9 +127,9 @@ class Friction:
     """
 
     def __init__(self, name: str, measure: Measure, *, force: Scalar, tangential_restitution: Scalar = 0.0):
-        if not is_symbolic(force) and not (np.isfinite(force) and force >= 0):
-            raise ModelError(f"friction {name!r}: force = {force} must be a finite number >= 0")
-        self.name, self.measure, self.force, self.restitution = name, measure, force, tangential_restitution
+        where = f"friction {name!r}"
+        self.name, self.measure, self.force = name, along(where, measure), number(where, "force", force, at_least=0)
+        self.restitution = number(where, "tangential_restitution", tangential_restitution, at_least=0, at_most=1)
 
     def declare(self, system: System, equations: Equations) -> None:
         x = self.measure.quantity(system, self.name)

@@ -12,7 +12,8 @@ from stickslip.math import Scalar, Vector, array, derivative, dot, is_symbolic
 from stickslip.model.bodies import Body
 from stickslip.model.declaration import TIME, Equations
 from stickslip.model.frames import Ground, Point, rate
-from stickslip.model.measures import Distance, Measure, Quantity, evaluated
+from stickslip.model.given import instance, number, vector
+from stickslip.model.measures import Distance, Measure, Quantity, along, evaluated
 from stickslip.model.system import System
 
 
@@ -29,11 +30,11 @@ class Gravity:
     """
 
     def __init__(self, acceleration: Vector, name: str = "gravity"):
-        self.name, self.acceleration = name, acceleration
+        self.name, self.acceleration = name, vector(f"gravity {name!r}", "acceleration", acceleration, (1, 2, 3))
 
     def declare(self, system: System, equations: Equations) -> None:
-        values = array(self.acceleration)
-        self.acceleration = array([system.parameter(f"{self.name}.{'xyz'[k]}", v) for k, v in enumerate(values)])
+        values = enumerate(self.acceleration)
+        self.acceleration = array([system.parameter(f"{self.name}.{'xyz'[k]}", v) for k, v in values])
 
     def act(self, body: Body, equations: Equations) -> None:
         """Add the weight of one body to its equations."""
@@ -84,6 +85,11 @@ class SpringDamper:
             raise ModelError(
                 f"spring-damper {name!r} acts between two points, or along one measure such as joint.angle"
             )
+        where = f"spring-damper {name!r}"
+        for key, value in (("stiffness", stiffness), ("damping", damping), ("rest_length", rest_length)):
+            number(where, key, value)
+        if law is not None and not callable(law):
+            raise ModelError(f"{where}: law must be a function of (x, xdot), got {law!r}")
         self.name, self.law = name, law
         self.stiffness, self.damping, self.rest_length = stiffness, damping, rest_length
 
@@ -95,7 +101,8 @@ class SpringDamper:
         equations.potential_energy(k / 2 * x.minus(x_0) ** 2)
         push(equations, x, -d * x.rate)
         if self.law is not None:
-            push(equations, x, self.law(x.value, x.rate))
+            force = evaluated(self.law, x.value, x.rate)
+            push(equations, x, number(f"spring-damper {self.name!r}", "the value of its law", force))
 
 
 class Motor:
@@ -109,13 +116,13 @@ class Motor:
     """
 
     def __init__(self, name: str, measure: Measure, force: Scalar | Callable[[Any, Any, Any], Any]):
-        self.name, self.measure, self.force = name, measure, force
+        self.name, self.measure, self.force = name, along(f"motor {name!r}", measure), force
 
     def declare(self, system: System, equations: Equations) -> None:
         x = self.measure.quantity(system, self.name)
         constant = not callable(self.force) and not is_symbolic(self.force)
         force = system.parameter(f"{self.name}.force", self.force) if constant else self.force
-        push(equations, x, evaluated(force, TIME, x.value, x.rate))
+        push(equations, x, number(f"motor {self.name!r}", "force", evaluated(force, TIME, x.value, x.rate)))
 
 
 class Controller:
@@ -140,7 +147,9 @@ class Controller:
         stiffness: Scalar,
         damping: Scalar = 0.0,
     ):
-        self.name, self.measure, self.target, self.stiffness, self.damping = name, measure, target, stiffness, damping
+        where = f"controller {name!r}"
+        self.name, self.measure, self.target = name, along(where, measure), target
+        self.stiffness, self.damping = number(where, "stiffness", stiffness), number(where, "damping", damping)
 
     def declare(self, system: System, equations: Equations) -> None:
         x = self.measure.quantity(system, self.name)
@@ -149,7 +158,7 @@ class Controller:
         if not callable(self.target) and not is_symbolic(self.target):
             push(equations, x, -k * x.minus(system.parameter(f"{self.name}.target", self.target)) - d * x.rate)
             return
-        target = evaluated(self.target, TIME)
+        target = number(f"controller {self.name!r}", "target", evaluated(self.target, TIME))
         push(equations, x, -k * x.minus(target) + d * (rate(system, target) - x.rate))
 
 
@@ -167,6 +176,7 @@ class Force:
 
     def __init__(self, name: str, point: Point, force: Vector | Callable[[Any], Any], *, local: bool = False):
         self.name, self.point, self.force, self.local = name, point, force, local
+        instance(f"force {name!r}", "its point", point, Point, "a point, such as body.point()")
         if isinstance(point.body, Ground):
             raise ModelError(f"force {name!r} acts on the ground, which does not move")
 
@@ -199,7 +209,9 @@ class Torque:
         local: bool = False,
         reaction: Body | None = None,
     ):
-        self.name, self.body, self.torque, self.local, self.reaction = name, body, torque, local, reaction
+        where, wanted = f"torque {name!r}", "a body with an orientation, such as a RigidBody"
+        self.name, self.body, self.torque, self.local = name, instance(where, "body", body, Body, wanted), torque, local
+        self.reaction = None if reaction is None else instance(where, "reaction", reaction, Body, wanted)
 
     def declare(self, system: System, equations: Equations) -> None:
         planar = self.body.dimension == 2
@@ -213,9 +225,7 @@ class Torque:
 
 def _components(name: str, system: System, given: Any, n: int) -> np.ndarray:
     """n components of a force; numbers become parameters."""
-    values = np.atleast_1d(array(evaluated(given, TIME)))
-    if values.shape != (n,):
-        raise ModelError(f"force {name!r}: {n} components are needed, got shape {values.shape}")
+    values = vector(f"force {name!r}", "force", evaluated(given, TIME), n)
     if is_symbolic(values):
         return values
     return array([system.parameter(f"{name}.force.{'xyz'[k]}", v) for k, v in enumerate(values)])

@@ -12,6 +12,7 @@ import numpy as np
 from stickslip.errors import ModelError
 from stickslip.math import Scalar, Vector, array, column, cross, dot, is_symbolic, norm
 from stickslip.model.declaration import TIME
+from stickslip.model.given import direction, number, vector
 
 if TYPE_CHECKING:
     from stickslip.model.system import System
@@ -65,7 +66,7 @@ class Carrier:
                 f"a point of body {self.name!r} needs {self.dimension} coordinates, got {len(coordinates)}: "
                 f"{coordinates}"
             )
-        return Point(self, coordinates)
+        return Point(self, _coordinates(self, coordinates))
 
     def axis(self, *local: Scalar) -> Axis:
         """A direction fixed to the carrier, by its local components."""
@@ -73,8 +74,8 @@ class Carrier:
 
     def frame(self, origin: Vector, rotation: Any = None) -> Frame:
         """A frame fixed to the carrier; the columns of `rotation` are its axes in local components."""
-        turn = np.eye(len(origin)) if rotation is None else np.asarray(rotation, dtype=float)
-        return Frame(self, array(origin), turn)
+        place = vector(f"frame of {self.name!r}", "origin", origin, (2, 3))
+        return Frame(self, place, np.eye(len(place)) if rotation is None else array(rotation))
 
 
 class Ground(Carrier):
@@ -84,7 +85,9 @@ class Ground(Carrier):
 
     def point(self, *local: Scalar) -> Point:
         """A fixed place."""
-        return Point(self, local)
+        if len(local) not in (1, 2, 3):
+            raise ModelError(f"a point of the ground needs 1, 2 or 3 coordinates, got {len(local)}: {local}")
+        return Point(self, _coordinates(self, local))
 
     def position(self, local: Vector) -> np.ndarray:
         """A fixed place is where it is."""
@@ -178,6 +181,10 @@ class Frame:
 # -- helpers of parts --------------------------------------------------------------------------------------------------
 
 
+def _coordinates(carrier: Carrier, local: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    return tuple(number(f"point of {carrier.name!r}", f"coordinate {k + 1}", x) for k, x in enumerate(local))
+
+
 def parameters(system: System, prefix: str, values: Vector) -> np.ndarray:
     """A vector of named parameters, so that parts that differ in numbers only share one compiled type.
 
@@ -192,11 +199,7 @@ def unit(where: str, axis: Vector, dimension: int) -> np.ndarray:
     """A direction given by numbers, with length one."""
     if is_symbolic(axis):
         raise ModelError(f"{where}: the axis must be given by numbers, not by symbols")
-    a = np.asarray(array(axis), dtype=float)
-    if a.shape != (dimension,):
-        raise ModelError(f"{where}: the axis {axis} needs {dimension} components")
-    if not np.isfinite(a).all() or not norm(a) > 0:
-        raise ModelError(f"{where}: the axis {axis} has length zero or is not finite")
+    a = direction(where, "axis", axis, dimension)
     return a / norm(a)
 
 

@@ -17,16 +17,24 @@ import numpy as np
 from stickslip.errors import ModelError
 from stickslip.math import Scalar, Vector, array, cross, dot, is_symbolic, maximum, minimum, norm, sqrt
 from stickslip.model.frames import Carrier, Frame, Point, ground, parameters, unit
+from stickslip.model.given import direction, instance, number, vector
 from stickslip.model.system import System
 
 Place: TypeAlias = np.ndarray  # three components in space, two in the plane
+POINT = "a point, such as body.point() or body.point(0, 0, 0.1)"
 RIM = 1e-16  # under the root of a rim's radius: a disk that lies flat has no lowest point, only 1e-8 of a direction
 
 
 def _positive(where: str, **values: Any) -> None:
     for name, value in values.items():
-        if not is_symbolic(value) and not (np.isfinite(value) and value > 0):
-            raise ModelError(f"{where}: {name} = {value} must be a finite number > 0")
+        number(where, name, value, above=0)
+
+
+def _edges(where: str, what: str, at: Any, values: Any) -> None:
+    """Where a box or an ellipsoid sits, and how long its edges or axes are."""
+    instance(where, "its place", at, (Carrier, Frame), "a body, or a frame of one such as body.frame([0, 0, 1])")
+    own = len(at.origin) if isinstance(at, Frame) else getattr(at, "dimension", (2, 3))
+    _positive(where, **{f"{what}[{k}]": x for k, x in enumerate(vector(where, what, values, own))})
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,7 @@ class Sphere:
     radius: Scalar
 
     def __post_init__(self) -> None:
+        instance("sphere", "its center", self.center, Point, POINT)
         _positive("sphere", radius=self.radius)
 
     @property
@@ -74,6 +83,8 @@ class Capsule:
     radius: Scalar
 
     def __post_init__(self) -> None:
+        for end in (self.end_1, self.end_2):
+            instance("capsule", "each end", end, Point, POINT)
         _positive("capsule", radius=self.radius)
         if self.end_1.body is not self.end_2.body:
             raise ModelError(f"capsule: its ends {self.end_1} and {self.end_2} belong to two bodies")
@@ -116,7 +127,7 @@ class Box:
     size: Vector
 
     def __post_init__(self) -> None:
-        _positive("box", **{f"size[{k}]": edge for k, edge in enumerate(array(self.size))})
+        _edges("box", "size", self.at, self.size)
 
     @property
     def body(self) -> Carrier:
@@ -163,6 +174,7 @@ class Disk:
     radius: Scalar
 
     def __post_init__(self) -> None:
+        instance("disk", "its center", self.center, Point, POINT)
         _positive("disk", radius=self.radius)
         unit("disk", self.axis, 3)
 
@@ -200,9 +212,10 @@ class Cylinder:
     points: int = 0
 
     def __post_init__(self) -> None:
+        instance("cylinder", "its center", self.center, Point, POINT)
         _positive("cylinder", radius=self.radius, length=self.length)
         unit("cylinder", self.axis, 3)
-        if self.points not in (0, *range(3, 1000)):
+        if not isinstance(self.points, int) or self.points not in (0, *range(3, 1000)):
             raise ModelError(f"cylinder: points = {self.points} must be 0, or at least 3 to stand on")
 
     @property
@@ -239,7 +252,7 @@ class Ellipsoid:
     semi_axes: Vector
 
     def __post_init__(self) -> None:
-        _positive("ellipsoid", **{f"semi_axes[{k}]": a for k, a in enumerate(array(self.semi_axes))})
+        _edges("ellipsoid", "semi_axes", self.at, self.semi_axes)
 
     @property
     def body(self) -> Carrier:
@@ -290,10 +303,9 @@ class Plane:
 
     def __post_init__(self) -> None:
         word = type(self).__name__.lower()
-        if not is_symbolic(self.normal) and not norm(self.normal) > 0:
-            raise ModelError(f"{word}: the normal {self.normal} has length zero")
-        if len(self.point) != self.dimension or len(self.normal) != self.dimension:
-            raise ModelError(f"{word}: point and normal need {('two', 'three')[self.dimension - 2]} components each")
+        vector(word, "point", self.point, self.dimension)
+        direction(word, "normal", self.normal, self.dimension)
+        instance(word, "what it is fixed to", self.body, Carrier, "ground or a body")
 
 
 @dataclass(frozen=True)
@@ -320,15 +332,20 @@ class Graph:
     height: Callable[..., Scalar]
     body: Carrier = ground
 
+    def __post_init__(self) -> None:
+        if not callable(self.height):
+            raise ModelError(f"graph: height must be a function such as lambda x: exp(-x), got {self.height!r}")
+        instance("graph", "what it is fixed to", self.body, Carrier, "ground or a body")
 
-def directions(system: System, prefix: str, direction: Vector) -> np.ndarray:
+
+def directions(system: System, prefix: str, given: Vector) -> np.ndarray:
     """A unit vector; one along a coordinate axis, by far the most common, stays a constant and makes small kernels."""
-    if not is_symbolic(direction):
-        n = array(direction) / norm(direction)
+    if not is_symbolic(given):
+        n = array(given) / norm(given)
         if np.count_nonzero(n) == 1:
             return n
-        direction = n
-    n = parameters(system, prefix, array(direction))
+        given = n
+    n = parameters(system, prefix, array(given))
     return array(n / norm(n))
 
 

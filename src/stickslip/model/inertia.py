@@ -15,6 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from stickslip.errors import ModelError
+from stickslip.math import is_symbolic
+from stickslip.model.given import number, vector
 
 
 class MassProperties(NamedTuple):
@@ -60,7 +62,7 @@ def hollow_box(
     density: float | None = None,
 ) -> MassProperties:
     """Box with a concentric box-shaped hole."""
-    for a, b in zip(outer, inner, strict=True):
+    for a, b in zip(*(vector("hollow box", k, v, 3) for k, v in (("outer", outer), ("inner", inner))), strict=True):
         _check_hollow("hollow box", a, b)
     whole, hole = box(*outer, density=1.0), MassProperties(0.0, np.zeros(3))
     if min(inner) > 0:
@@ -124,9 +126,8 @@ def ellipsoid(
 def _mass(shape: str, volume: float, mass: float | None, density: float | None) -> float:
     if (mass is None) == (density is None):
         raise ModelError(f"{shape}: give either mass= or density=")
-    m = float(mass if mass is not None else density * volume)  # type: ignore[operator]
-    _check(shape, mass=m)
-    return m
+    _check(shape, **({"density": density} if mass is None else {"mass": mass}))
+    return float(mass if mass is not None else density * volume)  # type: ignore[operator]
 
 
 def _scaled(
@@ -139,11 +140,13 @@ def _scaled(
 
 def _check(shape: str, **numbers: float) -> None:
     for name, value in numbers.items():
-        if not (np.isfinite(value) and value > 0):
-            raise ModelError(f"{shape}: {name} = {value} must be a finite number > 0")
+        number(shape, name, value, above=0)
+        if is_symbolic(value):
+            raise ModelError(f"{shape}: {name} must be a number; a body's inertia= takes expressions, this does not")
 
 
 def _check_hollow(shape: str, outer: float, inner: float) -> None:
     _check(shape, outer=outer)
+    number(shape, "inner", inner)
     if not 0 <= inner < outer:
         raise ModelError(f"{shape}: the hole {inner} must be smaller than the outside {outer}, and not negative")

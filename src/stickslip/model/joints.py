@@ -31,6 +31,7 @@ from stickslip.model.frames import (
     triad,
     unit,
 )
+from stickslip.model.given import instance, number
 from stickslip.model.measures import Angle, Displacement, Distance, Measure
 from stickslip.model.system import System
 
@@ -42,6 +43,10 @@ class Joint:
 
     def __init__(self, name: str, point_1: Point, point_2: Point):
         self.name, self.point_1, self.point_2 = name, point_1, point_2
+        for k, point in enumerate((point_1, point_2), 1):
+            instance(str(self), f"point_{k}", point, Point, "a point, such as body.point() or ground.point(0, 0)")
+        if point_1.body is point_2.body:
+            raise ModelError(f"{self}: both points belong to {point_1.body.name!r}; a joint needs two bodies")
         dimensions = {p.dimension for p in (point_1, point_2)}
         if len(dimensions) > 1 or not dimensions <= set(self.freedoms):
             able = " or ".join(str(d) for d in self.freedoms)
@@ -95,8 +100,8 @@ class Joint:
     ) -> None:
         """Directions `first` of body 1 are perpendicular to directions `second` of body 2, for these pairs of indices."""
         seen = []
-        for number, (body, directions) in enumerate(zip(self.bodies, (first, second), strict=True), 1):
-            names = [f"{self.name}.direction_{number}_{k}" for k in range(1, len(directions) + 1)]
+        for side, (body, directions) in enumerate(zip(self.bodies, (first, second), strict=True), 1):
+            names = [f"{self.name}.direction_{side}_{k}" for k in range(1, len(directions) + 1)]
             seen.append([body.direction(parameters(system, n, d)) for n, d in zip(names, directions, strict=True)])
         rows = [dot(seen[0][i], seen[1][j]) for i, j in pairs]
         equations.constraint(rows, name=f"{self.name}.axis", about=f"the axes of {self} are not aligned")
@@ -199,7 +204,7 @@ class Prismatic(Joint):
             axis = unit(str(self), axis, self.dimension)
         elif self.dimension == 3:
             raise ModelError(f"{self}: in space the axis must be given by numbers")
-        self.axis, self.turned = axis, angle
+        self.axis, self.turned = axis, number(str(self), "angle", angle)
 
     @property
     def displacement(self) -> Measure:
@@ -268,9 +273,9 @@ class Screw(Cylindrical):
         self, name: str, point_1: Point, point_2: Point, *, axis: Vector, pitch: Scalar, axis_2: Vector | None = None
     ):
         super().__init__(name, point_1, point_2, axis=axis, axis_2=axis_2)
-        if not is_symbolic(pitch) and not (np.isfinite(pitch) and pitch != 0):
-            raise ModelError(f"{self}: pitch = {pitch} must be a finite number, not zero; else use Revolute")
-        self.pitch = pitch
+        self.pitch = number(str(self), "pitch", pitch)
+        if not is_symbolic(pitch) and pitch == 0:
+            raise ModelError(f"{self}: pitch = {pitch} must not be zero; a screw that does not advance is a Revolute")
 
     def declare(self, system: System, equations: Equations) -> None:
         super().declare(system, equations)
@@ -360,11 +365,7 @@ class Rod(Joint):
 
     def __init__(self, name: str, point_1: Point, point_2: Point, *, length: Scalar | None = None):
         super().__init__(name, point_1, point_2)
-        if length is not None and not is_symbolic(length) and not (np.isfinite(length) and length > 0):
-            raise ModelError(
-                f"{self}: length = {length} must be a finite number > 0; points that coincide need Spherical"
-            )
-        self.length = length
+        self.length = None if length is None else number(str(self), "length", length, above=0)
 
     @property
     def distance(self) -> Measure:

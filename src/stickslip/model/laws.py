@@ -15,8 +15,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from stickslip.errors import ModelError
-from stickslip.math import Scalar, Vector, is_symbolic, pi
+from stickslip.math import Scalar, Vector, pi
+from stickslip.model import given
 from stickslip.model.declaration import Equations
+from stickslip.model.given import number
 from stickslip.model.system import System
 
 L = TypeVar("L", bound="Law")
@@ -39,6 +41,8 @@ class Law:
     def bind(self: L, system: System, name: str) -> L:
         """The same law with parameters of the system, named after the contact, for numbers."""
         numbers = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "direction"}
+        for key, value in numbers.items():
+            number(f"contact {name!r}", key, value, at_least=0, at_most=1 if "restitution" in key else np.inf)
         return replace(self, **{key: system.parameter(f"{name}.{key}", value) for key, value in numbers.items()})
 
     def declare(self, equations: Equations, touch: Touch) -> None:
@@ -102,9 +106,8 @@ class OrthotropicCoulomb(Law):
 
     def __post_init__(self) -> None:
         for name in ("friction", "friction_across"):
-            value = getattr(self, name)
-            if not is_symbolic(value) and not (np.isfinite(value) and value > 0):
-                raise ModelError(f"orthotropic friction: {name} = {value} must be a finite number > 0")
+            number("orthotropic friction", name, getattr(self, name), above=0)
+        given.direction("orthotropic friction", "direction", self.direction, 3)
 
     def declare(self, equations: Equations, touch: Touch) -> None:
         slip = touch.slip(self.direction)
@@ -135,6 +138,9 @@ class CoulombContensou(Law):
     patch: Scalar
     restitution: Scalar = 0.0
     tangential_restitution: Scalar = 0.0
+
+    def __post_init__(self) -> None:
+        number("drilling friction", "patch", self.patch, at_least=0)
 
     def declare(self, equations: Equations, touch: Touch) -> None:
         slip = touch.slip(None)
@@ -180,13 +186,15 @@ def law_from(
     """The law itself, or one from the shortcuts: Coulomb where friction is given, else frictionless."""
     shortcuts: dict[str, Any] = {"friction": friction, "restitution": restitution}
     shortcuts["tangential_restitution"] = tangential_restitution
-    given = {key: value for key, value in shortcuts.items() if value is not None}
+    values = {key: value for key, value in shortcuts.items() if value is not None}
     if law is not None:
-        if given or not isinstance(law, Law):
-            raise ModelError(f"{where}: give a law such as Coulomb(0.3), or friction= and restitution=, not both")
+        if values or not isinstance(law, Law):
+            raise ModelError(
+                f"{where}: give a law such as Coulomb(0.3), or friction= and restitution=, not both; got {law!r}"
+            )
         return law
     if friction is None:
         if tangential_restitution is not None:
             raise ModelError(f"{where}: tangential restitution needs friction=")
-        return Frictionless(**given)
-    return Coulomb(**given)
+        return Frictionless(**values)
+    return Coulomb(**values)

@@ -6,6 +6,7 @@ further ones between any points and bodies.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,7 @@ from stickslip.model.frames import (
     unit,
     velocities_of,
 )
+from stickslip.model.given import instance, number
 from stickslip.model.system import System
 
 
@@ -84,6 +86,9 @@ class Distance(Measure):
     point_1: Point
     point_2: Point
 
+    def __post_init__(self) -> None:
+        _two_points("distance", self.point_1, self.point_2)
+
     def quantity(self, system: System, prefix: str) -> Quantity:
         r_1, v_1 = self.point_1.place_and_velocity(system, f"{prefix}.point_1")
         r_2, v_2 = self.point_2.place_and_velocity(system, f"{prefix}.point_2")
@@ -99,6 +104,9 @@ class Displacement(Measure):
     point_1: Point
     point_2: Point
     axis: Vector
+
+    def __post_init__(self) -> None:
+        _two_points("displacement", self.point_1, self.point_2)
 
     def quantity(self, system: System, prefix: str) -> Quantity:
         first, second, n = self.point_1.body, self.point_2.body, self.point_1.dimension
@@ -121,6 +129,12 @@ class Angle(Measure):
     body_1: Carrier
     body_2: Carrier
     axis: Vector | None = None
+
+    def __post_init__(self) -> None:
+        for body in (self.body_1, self.body_2):
+            instance("angle", "each body", body, Carrier, "a body or the ground")
+        if self.axis is None and 3 in (getattr(body, "dimension", None) for body in (self.body_1, self.body_2)):
+            raise ModelError(f"angle of {self.body_2.name!r} against {self.body_1.name!r}: in space it needs axis=")
 
     def quantity(self, system: System, prefix: str) -> Quantity:
         first, second = self.body_1, self.body_2
@@ -150,9 +164,7 @@ class Expression(Measure):
     value: Any
 
     def quantity(self, system: System, prefix: str) -> Quantity:
-        value = self.value() if callable(self.value) else self.value
-        if column(value).shape != (1, 1):
-            raise ModelError(f"{prefix}: a measure must be a scalar expression")
+        value = number(prefix, "its measure", evaluated(self.value))
         speed = rate(system, value)
         touched = [array(b.u) for b in system.blocks if _depends(speed, b.u)]
         return Quantity(speed, np.concatenate([np.zeros(0, object), *touched]), value)
@@ -164,6 +176,26 @@ def _depends(expression: Any, u: Any) -> bool:
     return bool(ca.depends_on(column(expression), u))
 
 
+def along(where: str, measure: Any) -> Measure:
+    """A measure, or a complaint that it is none."""
+    return instance(where, "what it acts along", measure, Measure, "a measure such as joint.angle or Distance(p, q)")
+
+
+def _two_points(what: str, *points: Any) -> None:
+    for k, point in enumerate(points, 1):
+        instance(what, f"point_{k}", point, Point, "a point, such as body.point() or ground.point(0, 0)")
+    if points[0].dimension != points[1].dimension:
+        raise ModelError(f"{what}: {points[0]} and {points[1]} do not live in the same space")
+
+
 def evaluated(function: Callable[..., Any] | Scalar, *arguments: Any) -> Any:
     """A function's value, or the number or expression that was given instead of a function."""
-    return function(*arguments) if callable(function) else function
+    if not callable(function):
+        return function
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError as error:
+        raise ModelError(f"{function!r} must take {len(arguments)} arguments: {error}") from None
+    except ValueError:
+        pass  # a builtin without a signature
+    return function(*arguments)

@@ -5,7 +5,8 @@ Everything here is declaration. Derivatives, kernels and time belong to other la
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
@@ -13,9 +14,10 @@ import casadi as ca
 import numpy as np
 
 from stickslip.errors import ModelError, unknown_name
-from stickslip.math import Scalar, Vector, array, column
+from stickslip.math import Scalar, Vector, array, column, is_symbolic
 from stickslip.model.assemble import assembled
-from stickslip.model.declaration import TIME, Coordinates, Equations, _vector
+from stickslip.model.declaration import TIME, Coordinates, Equations, _scalar, _vector
+from stickslip.model.given import number, text
 
 if TYPE_CHECKING:
     from stickslip.shapes import Drawing
@@ -72,7 +74,7 @@ class System:
     """
 
     def __init__(self, name: str = "system"):
-        self.name = name
+        self.name = text("system", name)
         self.blocks: list[Coordinates] = []
         self.parts: list[Any] = []
         self._own = Equations(name)
@@ -80,8 +82,10 @@ class System:
         self._parameters: dict[str, ca.SX] = {}
         self._values: dict[str, ca.SX] = {}
         self._u_own: list[ca.SX] = []
-        # Initial values of symbols: numbers, or expressions of parameters.
+        # By the hashes of all symbols that are declared, their values: numbers, or expressions of parameters.
         self._initial: dict[int, Any] = {TIME.__hash__(): 0.0}
+        self._part_names: set[str] = set()
+        self._q_names: set[str] = set()
         self.drawing: Drawing | None = None
 
     def __repr__(self) -> str:
@@ -140,6 +144,11 @@ class System:
         """
         f = column(expression)
         used = ca.symvar(f)
+        for s in used:
+            if s.__hash__() not in self._initial:
+                raise ModelError(
+                    f"{self.name}: {s.name()!r} belongs to another system; add its body to this one, or declare it here"
+                )
         inputs = [x if isinstance(x := self._initial[s.__hash__()], float) else self.initial_value(x) for s in used]
         value = np.array(ca.Function("value", used, [ca.densify(f)]).call(inputs)[0])
         return value.reshape(()) if f.numel() == 1 else value[:, 0] if value.shape[1] == 1 else value
@@ -165,15 +174,13 @@ class System:
         >>> len(q), len(u)
         (2, 2)
         """
+        text(f"{self.name}: coordinates", names)
         q_names = tuple(names.split())
         u_names = tuple(velocities.split()) if velocities else tuple(f"{name}_dot" for name in q_names)
         prefix = "" if block is None else f"{block}."
-        taken = {n for b in self.blocks for n in b.q_names}
         for name in q_names:
-            if prefix + name in taken or q_names.count(name) > 1:
+            if prefix + name in self._q_names or q_names.count(name) > 1:
                 raise ModelError(f"{self.name}: coordinate {prefix + name!r} is declared twice")
-        if not q_names:
-            raise ModelError(f"{self.name}: no coordinate is named; give names such as 'x y phi'")
         q0 = self._numbers(initial, len(q_names), f"initial= of coordinates {names!r}")
         u0 = self._numbers(velocity, len(u_names), f"velocity= of coordinates {names!r}")
         q = ca.vertcat(*[ca.SX.sym(prefix + n) for n in q_names])
@@ -185,7 +192,9 @@ class System:
                 )
             qdot = u
         else:
-            qdot = _vector(kinematics(TIME, array(q), array(u)))
+            if not callable(kinematics):
+                raise ModelError(f"{self.name}: kinematics= must be a function of (t, q, u), got {kinematics!r}")
+            qdot = _vector(kinematics(TIME, array(q), array(u)), f"{self.name}: kinematics of {names!r}")
             if qdot.numel() != q.numel():
                 raise ModelError(
                     f"{self.name}: kinematics gives {qdot.numel()} derivatives for {q.numel()} coordinates {names!r}"
@@ -194,6 +203,7 @@ class System:
                 raise ModelError(f"{self.name}: kinematics of {names!r} must be affine in the velocities, B u + beta")
         q_full, u_full = tuple(prefix + n for n in q_names), tuple(prefix + n for n in u_names)
         self.blocks.append(Coordinates(block or names, q, u, q_full, u_full, q0, u0, qdot))
+        self._q_names.update(q_full)
         self._remember(self.blocks[-1])
         if block is None:
             self._u_own.append(u)
@@ -204,18 +214,15 @@ class System:
 
         A value may be an expression of other parameters; it then follows them.
         """
+        text(f"{self.name}: parameter", name)
         if name in self._parameters:
             raise ModelError(f"{self.name}: parameter {name!r} is declared twice")
-        number = ca.densify(column(value))
-        if number.shape != (1, 1):
-            raise ModelError(f"{self.name}: parameter {name!r} must be a number, got shape {number.shape}")
-        if number.is_constant() and not np.isfinite(float(number)):
-            raise ModelError(f"{self.name}: parameter {name!r} = {float(number)} is not finite")
-        if not number.is_constant():
-            self._require_known(number, f"parameter {name!r}", _hashes(*self._parameters.values()))
+        given = _scalar(value, f"{self.name}: parameter {name!r}")
+        if not given.is_constant():
+            self._require_known(given, f"parameter {name!r}", parameters_only=True)
         self._parameters[name] = ca.SX.sym(name)
-        self._values[name] = number
-        self._initial[self._parameters[name].__hash__()] = float(number) if number.is_constant() else number
+        self._values[name] = given
+        self._initial[self._parameters[name].__hash__()] = float(given) if given.is_constant() else given
         return self._parameters[name]
 
     def parameter_symbols(self) -> dict[str, ca.SX]:
@@ -225,14 +232,15 @@ class System:
     def parameter_values(self, changed: Mapping[str, float] | None = None) -> dict[str, float]:
         """The value of every parameter, with some of the free ones changed."""
         values = self.parameters
-        for name, value in (changed or {}).items():
+        changed = {} if changed is None else changed
+        if not isinstance(changed, Mapping):
+            raise ModelError(f"{self.name}: parameters must be given as {{name: value}}, got {changed!r}")
+        for name, value in changed.items():
             if name not in self._parameters:
                 raise ModelError(f"{self.name}: {unknown_name('parameter', name, values)}")
             if name not in values:
                 raise ModelError(f"{self.name}: parameter {name!r} follows from others and cannot be set")
-            if not np.isfinite(float(value)):
-                raise ModelError(f"{self.name}: parameter {name!r} = {value} is not finite")
-            values[name] = float(value)
+            values[name] = float(number(self.name, f"parameter {name!r}", value))
         symbols, numbers = [self._parameters[n] for n in values], list(values.values())
         for name, value in self._values.items():
             if name not in values:
@@ -312,13 +320,14 @@ class System:
         >>> s = ss.System()
         >>> ball = s.add(ss.PointMass("ball", mass=1.0, position=[0, 1]))
         """
-        if not isinstance(part, Part):
+        if not isinstance(part, Part) or isinstance(part, type):
             raise ModelError(
                 f"{self.name}: {part!r} is no part; it needs a name and a method declare(system, equations)"
             )
-        if any(other is part for other in self.parts):
-            raise ModelError(f"{self.name}: part {part.name!r} was added twice")
-        if any(other.name == part.name for other in self.parts):
+        text(f"{self.name}: {type(part).__name__}", part.name)
+        if part.name in self._part_names:
+            if any(other is part for other in self.parts):
+                raise ModelError(f"{self.name}: part {part.name!r} was added twice")
             raise ModelError(f"{self.name}: there is another part named {part.name!r}; names must differ")
         owner = getattr(part, "_owner", None)
         if owner is not None:
@@ -327,9 +336,11 @@ class System:
                 "system"
             )
         equations = Equations(part.name)
-        part.declare(self, equations)
+        with self._all_or_nothing():
+            part.declare(self, equations)
         part._owner = self  # type: ignore[attr-defined]
         self.parts.append(part)
+        self._part_names.add(part.name)
         self._declared.append(equations)
         return part
 
@@ -350,7 +361,7 @@ class System:
         >>> float(q @ q), float(abs(q @ u).round(12))
         (1.0, 0.0)
         """
-        q, u = assembled(self, self.parameter_values(parameters), t, obstacles)
+        q, u = assembled(self, self.parameter_values(parameters), float(number(self.name, "t", t)), obstacles)
         at_q = at_u = 0
         for k, b in enumerate(self.blocks):
             n_q, n_u = b.q.numel(), b.u.numel()
@@ -363,12 +374,10 @@ class System:
         """What was declared: the system's own equations first, then those of each part; checked for foreign symbols."""
         own = [] if self._own.empty() else [self._own]
         declared = [e for e in self._with_fields() if not e.empty()]
-        allowed = _hashes(TIME, *self._parameters.values(), *[s for b in self.blocks for s in (b.q, b.u)])
         for block in self.blocks:
-            self._require_known(block.qdot, f"kinematics of {block.name!r}", allowed)
+            self._require_known(block.qdot, f"kinematics of {block.name!r}")
         for equations in own + declared:
-            for expression in equations.expressions():
-                self._require_known(expression, f"an expression of {equations.name!r}", allowed)
+            self._require_known(ca.veccat(*equations.expressions()), f"an expression of {equations.name!r}")
         return own + declared
 
     def _with_fields(self) -> list[Equations]:
@@ -390,29 +399,59 @@ class System:
 
     # -- helpers ------------------------------------------------------------------------------------------------------
 
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """A part that cannot be declared leaves nothing behind, so that the corrected one can be added."""
+        lists: tuple[list[Any], ...] = (self.blocks, self._u_own, self.parts, self._declared)
+        sizes, known = [len(items) for items in lists], len(self._parameters)
+        try:
+            yield
+        except Exception:
+            for part in self.parts[sizes[2] :]:
+                part._owner = None
+                self._part_names.discard(part.name)
+            for block in self.blocks[sizes[0] :]:
+                self._q_names.difference_update(block.q_names)
+                for s in (*array(block.q), *array(block.u)):
+                    del self._initial[s.__hash__()]
+            for items, size in zip(lists, sizes, strict=True):
+                del items[size:]
+            for name in list(self._parameters)[known:]:
+                del self._initial[self._parameters[name].__hash__()], self._parameters[name], self._values[name]
+            raise
+
     def _velocities(self, of: Vector | None) -> ca.SX:
         if of is not None:
-            return _vector(of)
+            return _vector(of, f"{self.name}: the velocities")
         if not self._u_own:
             raise ModelError(f"{self.name}: declare coordinates first")
         return ca.vertcat(*self._u_own)
 
     def _numbers(self, values: Any, n: int, what: str) -> np.ndarray:
-        numbers = np.atleast_1d(np.asarray(values, dtype=float)).copy()
+        try:
+            numbers = np.atleast_1d(array(values)).copy()
+        except ModelError as error:
+            raise ModelError(f"{self.name}: {what}: {error}") from None
+        if is_symbolic(numbers):
+            raise ModelError(f"{self.name}: {what} must be given by numbers, not by symbols; use q0= and u0= of solve")
         if numbers.shape != (n,):
             raise ModelError(f"{self.name}: {what} has shape {numbers.shape}, expected ({n},)")
         if not np.isfinite(numbers).all():
             raise ModelError(f"{self.name}: {what} is not finite: {numbers}")
         return numbers
 
-    def _require_known(self, expression: ca.SX, what: str, allowed: set[int]) -> None:
-        foreign = [s.name() for s in ca.symvar(expression) if s.__hash__() not in allowed]
+    def _require_known(self, expression: ca.SX, what: str, parameters_only: bool = False) -> None:
+        used = ca.symvar(expression)
+        if parameters_only:
+            foreign = [s.name() for s in used if not self._is_parameter(s)]
+        else:
+            foreign = [s.name() for s in used if s.__hash__() not in self._initial]
         if foreign:
             raise ModelError(
                 f"{self.name}: {what} depends on {', '.join(map(repr, foreign))}, which this system does not declare; "
                 "use coordinates() or parameter(), or add the body that it belongs to"
             )
 
-
-def _hashes(*symbols: ca.SX) -> set[int]:
-    return {s.__hash__() for block in symbols for s in ca.symvar(block)}
+    def _is_parameter(self, symbol: ca.SX) -> bool:
+        own = self._parameters.get(symbol.name())
+        return own is not None and own.__hash__() == symbol.__hash__()

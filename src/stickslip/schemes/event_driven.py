@@ -173,8 +173,9 @@ class EventDriven(Scheme):
         if self.integrator not in INTEGRATORS:
             raise OptionError(f"integrator = {self.integrator!r} does not exist; there are {', '.join(INTEGRATORS)}")
         for name in ("rtol", "atol", "rest_velocity", "max_events"):
-            if not getattr(self, name) > 0:
-                raise OptionError(f"{name} = {getattr(self, name)} of method 'event-driven' must be > 0")
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or not value > 0:
+                raise OptionError(f"{name} = {value!r} of method 'event-driven' must be a number > 0")
 
     def compile(self, model: Model) -> tuple[Model, dict[str, Program]]:
         """Each of the problems (1) to (5) as a program of one stage."""

@@ -96,8 +96,8 @@ class GeneralizedAlpha(Scheme):
     def __post_init__(self) -> None:
         if self.constraints not in LEVELS:
             raise OptionError(unknown_name("constraints of generalized-alpha", str(self.constraints), LEVELS))
-        if not 0 <= self.rho_inf <= 1:
-            raise OptionError(f"rho_inf = {self.rho_inf} must lie between 0 (strongest damping) and 1 (none)")
+        if not isinstance(self.rho_inf, int | float) or not 0 <= self.rho_inf <= 1:
+            raise OptionError(f"rho_inf = {self.rho_inf!r} must lie between 0 (strongest damping) and 1 (none)")
         if self.activation not in (None, 1, 2, 3):
             raise OptionError(f"activation = {self.activation} must be 1, 2 or 3")
         if self.activation is not None and self.constraints != "PVA":
@@ -106,8 +106,8 @@ class GeneralizedAlpha(Scheme):
             raise OptionError(unknown_name("solver of generalized-alpha", str(self.solver), ("newton", "subproblems")))
         if self.solver == "subproblems" and not self.nonsmooth:
             raise OptionError(f"solver='subproblems' exists for 'PVA' and 'PVV'; {self.constraints!r} is one problem")
-        if not 0 <= self.baumgarte < float("inf"):
-            raise OptionError(f"baumgarte = {self.baumgarte} must be a finite rate >= 0, in 1/s")
+        if not isinstance(self.baumgarte, int | float) or not 0 <= self.baumgarte < float("inf"):
+            raise OptionError(f"baumgarte = {self.baumgarte!r} must be a finite rate >= 0, in 1/s")
         facts = Facts(
             summary="smooth motion of order 2 plus impulses, with as much numerical damping as rho_inf asks for",
             source="Brüls, Acary, Cardona 2018, (65); Capobianco et al. 2021 for friction",

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from stickslip.errors import ModelError
 from stickslip.math import Scalar, Vector, array
+from stickslip.model import given
 from stickslip.model.flexible.chain import Chain, Element, Node
 
 
@@ -110,13 +110,12 @@ class Bar(Chain):
         mass_damping: Scalar = 0.0,
         stiffness_damping: Scalar = 0.0,
     ):
-        start = np.atleast_1d(np.asarray(origin, dtype=float))
-        self.dimension = start.size
-        along = np.eye(self.dimension)[0] if axis is None else np.atleast_1d(np.asarray(axis, dtype=float))
-        if along.shape != start.shape or self.dimension > 3:
-            raise ModelError(f"bar {name!r}: origin and axis need 1, 2 or 3 components each, got {origin} and {axis}")
-        if not np.linalg.norm(along) > 0:
-            raise ModelError(f"bar {name!r}: the axis {axis} has length zero")
+        where = f"bar {name!r}"
+        start = given.numbers(where, "origin", origin, (1, 2, 3))
+        self.dimension = n = start.size
+        along = np.eye(n)[0] if axis is None else given.direction(where, "axis", axis, n)
+        (position,) = given.numbers(where, "position", position, 1)
+        (velocity,) = given.numbers(where, "velocity", velocity, 1)
         numbers = {"area": area, "density": density, "modulus": modulus}
         super().__init__(name, length, elements, supports, numbers, mass_damping, stiffness_damping)
         along, places = along / np.linalg.norm(along), enumerate(position + self.stations)

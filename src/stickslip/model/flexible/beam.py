@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from stickslip.math import Scalar, Vector, array, cos, dot, rotation, sin, vector
+from stickslip.model import given
 from stickslip.model.bodies import PlanarBody
 from stickslip.model.flexible.chain import Chain, Element, Node
 
@@ -129,7 +130,10 @@ class Beam(Chain):
         numbers = {"area": area, "moment": moment, "shear_area": shear_area}
         numbers |= {"density": density, "modulus": modulus, "shear_modulus": shear_modulus}
         super().__init__(name, length, elements, supports, numbers, mass_damping, stiffness_damping)
-        r, v = np.asarray(position, dtype=float), np.asarray(velocity, dtype=float)
+        where = f"beam {name!r}"
+        r, v = given.numbers(where, "position", position, 2), given.numbers(where, "velocity", velocity, 2)
+        (angle,) = given.numbers(where, "angle", angle, 1)
+        (angular_velocity,) = given.numbers(where, "angular_velocity", angular_velocity, 1)
         axis, omega = np.array([np.cos(angle), np.sin(angle)]), angular_velocity
         normal = np.array([-axis[1], axis[0]])
         states = [((*(r + x * axis), angle), (*(v + x * omega * normal), omega)) for x in self.stations]

@@ -23,6 +23,7 @@ from stickslip.errors import ModelError
 from stickslip.math import Scalar, Vector, array, column, derivative, is_symbolic
 from stickslip.model.bodies import Body, Point, require_positive
 from stickslip.model.declaration import Equations
+from stickslip.model.given import number
 from stickslip.model.system import System
 
 
@@ -152,7 +153,7 @@ class Chain:
 
     length: of the whole part, cut into `elements` equal pieces; or the lengths of the pieces, one by one.
     supports: which coordinates of which node are held, such as {0: "clamped"} or {0: "x y"}; node -1 is the last one.
-    numbers: of material and section; None leaves one out. mass_damping, stiffness_damping: alpha and beta of Rayleigh's
+    numbers: of material and section. mass_damping, stiffness_damping: alpha and beta of Rayleigh's
     damping, which is left out where they are zero.
 
     `nodes` and `elements` are the bodies; `node(k)`, `start`, `tip`, `point(x, ...)` are points for joints, contacts.
@@ -174,15 +175,16 @@ class Chain:
     ):
         self.name = name
         where = f"{self.kind} {name!r}"
-        self.numbers: dict[str, Any] = {key: value for key, value in numbers.items() if value is not None}
+        self.numbers: dict[str, Any] = dict(numbers)
         require_positive(where, **self.numbers)
         self.lengths, self._equal = _cut(where, length, elements), np.ndim(length) == 0
         for key, value in (("mass_damping", mass_damping), ("stiffness_damping", stiffness_damping)):
-            if not is_symbolic(value) and not (np.isfinite(float(value)) and float(value) >= 0.0):
-                raise ModelError(f"{where}: {key} = {value} must be a finite number >= 0")
+            number(where, key, value, at_least=0)
             if is_symbolic(value) or float(value) > 0.0:
                 self.numbers[key] = value
-        self._supports = dict(supports or {})
+        self._supports = {} if supports is None else supports
+        if not isinstance(self._supports, Mapping):
+            raise ModelError(f"{where}: supports must be given as {{node: what it holds}}, got {supports!r}")
         self.nodes: list[Any] = []
         self.elements: list[Any] = []
 
@@ -233,6 +235,7 @@ class Chain:
     def point(self, x: float, *offset: float) -> Point:
         """The material point at distance x from the start in the undeformed state, offset from the axis."""
         at, where = self.stations, f"{self.kind} {self.name!r}"
+        number(where, "x", x)
         if not 0.0 <= x <= at[-1] * (1 + 1e-12):
             raise ModelError(f"{where}: no point at x = {x:g}; its length is {at[-1]:g}")
         if len(offset) not in (0, self.dimension - 1):
@@ -242,18 +245,21 @@ class Chain:
 
     def _require_node(self, k: int) -> None:
         n = len(self.nodes)
-        if not -n <= k < n:
+        if not isinstance(k, (int, np.integer)) or not -n <= k < n:
             raise ModelError(f"{self.kind} {self.name!r}: there is no node {k}, only 0 to {n - 1}")
 
 
 def _cut(where: str, length: Any, elements: int | None) -> np.ndarray:
     """The lengths of the elements, as numbers."""
     if np.ndim(length) == 0:
-        if elements is None or int(elements) != elements or elements < 1:
+        if not isinstance(elements, (int, np.integer)) or elements < 1:
             raise ModelError(f"{where}: elements = {elements} must be a whole number >= 1")
         require_positive(where, length=length)
         return np.full(int(elements), float(length) / int(elements))
-    pieces = np.asarray(length, dtype=float)
+    try:
+        pieces = array(length)
+    except ModelError:
+        pieces = np.zeros(0)
     if pieces.ndim != 1 or not pieces.size or elements not in (None, pieces.size):
         raise ModelError(
             f"{where}: length must be one number or a list of lengths, one per element, got {length!r} for "

@@ -9,9 +9,12 @@ import numpy as np
 
 from stickslip.errors import ModelError
 from stickslip.math import Scalar, Vector, array, cos, cross, dot, is_symbolic, sin
+from stickslip.model import given
 from stickslip.model.bodies import Point, require_positive
 from stickslip.model.declaration import Equations
 from stickslip.model.flexible.chain import Chain, Element, Node
+from stickslip.model.frames import unit
+from stickslip.model.given import instance
 from stickslip.model.system import System
 
 GAUSS = [
@@ -260,14 +263,18 @@ class SpatialBeam(Chain):
         mass_damping: Scalar = 0.0,
         stiffness_damping: Scalar = 0.0,
     ):
-        I_y, I_z = moments
+        where = f"spatial beam {name!r}"
+        instance(where, "gyroscopic", gyroscopic, bool, "True or False")
+        I_y, I_z = given.vector(where, "moments", moments, 2)
+        (spin,) = given.numbers(where, "spin", spin, 1)
         if gyroscopic and not is_symbolic([I_y, I_z]) and not np.isclose(I_y, I_z, rtol=1e-9, atol=0):
-            raise ModelError(f"spatial beam {name!r}: gyroscopic effects need a round section, but moments = {moments}")
-        numbers = {"area": area, "moment_y": I_y, "moment_z": I_z, "torsion": torsion, "shear_area": shear_area}
+            raise ModelError(f"{where}: gyroscopic effects need a round section, but moments = {moments}")
+        numbers = {"area": area, "moment_y": I_y, "moment_z": I_z, "torsion": torsion}
+        numbers |= {} if shear_area is None else {"shear_area": shear_area}
         numbers |= {"density": density, "modulus": modulus, "shear_modulus": shear_modulus}
         super().__init__(name, length, elements, supports, numbers, mass_damping, stiffness_damping)
         self.gyroscopic = gyroscopic
-        origin, axes = np.asarray(position, dtype=float), _axes(name, np.asarray(axis, dtype=float), y_axis)
+        origin, axes = given.numbers(where, "position", position, 3), _axes(where, axis, y_axis)
         places = enumerate(self.stations)
         self._make([SpatialNode(f"{name}.node{k}", origin, axes, x, spin) for k, x in places], SpatialElement)
 
@@ -289,7 +296,7 @@ class RotorDisk:
     dimension = 3
 
     def __init__(self, name: str, point: Point, *, mass: Scalar, polar: Scalar, diametral: Scalar):
-        if not isinstance(point.body, SpatialNode):
+        if not isinstance(point, Point) or not isinstance(point.body, SpatialNode):
             raise ModelError(f"rotor disk {name!r} sits on a node of a spatial beam, such as shaft.tip, not on {point}")
         require_positive(f"rotor disk {name!r}", mass=mass, polar=polar, diametral=diametral)
         if not is_symbolic([polar, diametral]) and not polar <= 2 * diametral * (1 + 1e-9):
@@ -314,14 +321,12 @@ class RotorDisk:
         equations.kinetic_energy(self.mass / 2 * dot(v, v) + self.polar / 2 * spin**2 + self.diametral / 2 * tilting)
 
 
-def _axes(name: str, axis: np.ndarray, y_axis: Vector | None) -> np.ndarray:
+def _axes(where: str, axis: Vector, y_axis: Vector | None) -> np.ndarray:
     """Columns: the beam's x, y and z axis in space."""
-    if axis.shape != (3,) or not np.linalg.norm(axis) > 0:
-        raise ModelError(f"spatial beam {name!r}: the axis {axis} needs three components and a length > 0")
-    x = axis / np.linalg.norm(axis)
-    hint = np.asarray((np.eye(3)[1] if abs(x[1]) < 0.9 else np.eye(3)[0]) if y_axis is None else y_axis, dtype=float)
+    x = unit(where, axis, 3)
+    hint = np.eye(3)[1 if abs(x[1]) < 0.9 else 0] if y_axis is None else given.direction(where, "y_axis", y_axis, 3)
     z = np.cross(x, hint)
     if not np.linalg.norm(z) > 1e-9 * np.linalg.norm(hint):
-        raise ModelError(f"spatial beam {name!r}: y_axis = {y_axis} is parallel to the axis {axis}")
+        raise ModelError(f"{where}: y_axis = {y_axis} is parallel to the axis {axis}")
     z = z / np.linalg.norm(z)
     return np.column_stack([x, np.cross(z, x), z])
