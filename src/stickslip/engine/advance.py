@@ -16,10 +16,11 @@ import numpy as np
 from stickslip.engine import tables as tb
 from stickslip.engine.call import call_kernel
 from stickslip.engine.program import Program
+from stickslip.engine.sweep import number_laws_last, sweep
 from stickslip.engine.tables import Tables
 from stickslip.jit import jit, jit_inline
 from stickslip.nonsmooth.laws import CLOSED, NORMAL, OFF, OPEN, SLIP, ball_branch, normal_branch, slip_weights
-from stickslip.nonsmooth.linear import eliminate, eliminate_band
+from stickslip.nonsmooth.linear import eliminate, eliminate_band, reduce_to_last
 
 # Pivots of a system of unit scale: dependent constraints leave rounding errors, 1e-16 to 1e-14.
 SINGULAR = 1e-11
@@ -35,11 +36,13 @@ SWEEPS = 10
 # with other prox parameters; with half steps. The residual stays exact, so what is found is a solution in any case. Of 75 runs
 # of tumbling boxes, cans and capsules (500 steps of 2 ms, mu up to 1.2) RATTLE failed in 4 without compliance, in 0 with it,
 # Moreau's scheme in 20 and in 3.
-COLD = np.array([0, 1, 1, 1, 1, 1, 1, 1, 1], dtype=np.int64)
-SOFT = np.array([0.0, 0.0, 0.1, 1e-2, 1e-3, 1e-4, 0.0, 0.0, 0.0])
-FACTOR = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.1, 10.0, 1.0])
-DAMPING = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.5])
-PATIENCE = np.array([1, 1, 1, 1, 3, 3, 1, 1, 1], dtype=np.int64)  # iterations, in units of the option
+COLD = np.array([0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1], dtype=np.int64)
+SOFT = np.array([0.0, 0.0, 0.0, 0.0, 0.1, 1e-2, 1e-3, 1e-4, 0.0, 0.0, 0.0])
+FACTOR = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.1, 10.0, 1.0])
+DAMPING = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.5])
+PATIENCE = np.array([1, 1, 1, 1, 1, 1, 3, 3, 1, 1, 1], dtype=np.int64)  # iterations, in units of the option
+ROUNDS = np.array([0, 0, 1, 30, 0, 0, 0, 0, 0, 0, 0], dtype=np.int64)
+GAUSS_SEIDEL = 300
 
 
 class Work(NamedTuple):
@@ -63,12 +66,13 @@ class Work(NamedTuple):
     weight: np.ndarray
     matrix: np.ndarray
     right: np.ndarray
+    sweep: np.ndarray
 
 
 def workspace(program: Program) -> Work:
     """Scratch arrays for a program."""
     n, blocks = program.n_max, max(1, len(program.tables.blocks))
-    vectors = ("residual", "step", "start", "scale", "unit", "prox", "factor", "right")
+    vectors = ("residual", "step", "start", "scale", "unit", "prox", "factor", "right", "sweep")
     indices = ("column", "kept", "rows", "columns")
     return Work(
         inputs=np.zeros(program.n_in_max),
@@ -306,6 +310,39 @@ def _newton_step(t: Tables, p: np.ndarray, w: Work, soft: float) -> bool:
     return solved
 
 
+@jit
+def _contact_step(
+    t: Tables, p: np.ndarray, memory: np.ndarray, w: Work, m_sweeps: int, enough: float
+) -> bool:
+    """A step in w.step that satisfies the laws of the linearised stage by Gauss-Seidel sweeps; False if there is none."""
+    blocks = t.blocks
+    if p[tb.BAND] >= 0 or p[tb.LAW_0] == p[tb.BLOCK_1]:
+        return False
+    for b in range(p[tb.LAW_0], p[tb.BLOCK_1]):
+        where = blocks[b, tb.WHERE]
+        if blocks[b, tb.OWN] == 0:
+            return False
+        if w.branch[b] == OFF or (where >= 0 and memory[where] > 0.0):
+            continue
+        w.branch[b] = CLOSED
+        for a in range(blocks[b, tb.SIZE]):
+            w.residual[blocks[b, tb.ROW] + a] = w.raw[blocks[b, tb.Y] + a]
+    m = _reduce(t, p, w)
+    first = number_laws_last(t, p, w)
+    _fill(t, p, w, m, COMPLIANCE)
+    if not reduce_to_last(w.matrix, w.right, m, first, 0.0):
+        return False
+    sweep(t, p, w, first, m, m_sweeps, enough)
+    for i in range(m - 1, -1, -1):
+        if i < first:
+            x = w.right[i]
+            for j in range(i + 1, m):
+                x -= w.matrix[i * m + j] * w.sweep[j]
+            w.sweep[i] = x / w.matrix[i * m + i]
+        w.step[w.kept[i]] = w.sweep[i] * w.unit[w.kept[i]]
+    return True
+
+
 @jit_inline
 def solve_problem(t: Tables, k: int, memory: np.ndarray, w: Work, options: Options) -> tuple[int, float, bool]:
     """Solve one stage, from the values that its unknowns have in memory; iterations, residual, and whether it converged."""
@@ -330,7 +367,13 @@ def solve_problem(t: Tables, k: int, memory: np.ndarray, w: Work, options: Optio
             best = min(best, error)
             if error < options.tolerance:
                 return total, error, True
-            if error == np.inf or iteration == last or not _newton_step(t, p, w, SOFT[attempt]):
+            if error == np.inf or iteration == last:
+                break
+            if iteration < ROUNDS[attempt]:
+                stepped = _contact_step(t, p, memory, w, GAUSS_SEIDEL, 0.1 * options.tolerance)
+            else:
+                stepped = _newton_step(t, p, w, SOFT[attempt])
+            if not stepped:
                 break
             total += 1
             for i in range(n):
