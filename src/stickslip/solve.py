@@ -44,6 +44,7 @@ def solve(
     tol: float = 1e-8,
     max_iterations: int = 30,
     prox: float | None = None,
+    initial_tol: float = 1e-6,
     progress: bool | None = None,
     **options: Any,
 ) -> Solution:
@@ -54,7 +55,8 @@ def solve(
     parameters: values that differ from the declared ones; nothing is compiled again for them. tol: residual of every
     step, as an error in coordinates and velocities. max_iterations: of one attempt of Newton's method. prox: parameter of
     the proximal point functions, instead of the automatic one; it decides about convergence, not about the result.
-    progress: a bar on the terminal.
+    initial_tol: what the initial state may violate constraints and gaps by; more is a mistake, unless it goes on from the
+    end of a solution whose scheme drifts. progress: a bar on the terminal.
 
     The number of steps is (t_end - t_start)/dt, rounded up: the last time is the first that reaches t_end. A scheme
     that decides the length of its steps may take more; `solution.t` holds the times. Ctrl-C returns what is done. A step
@@ -65,7 +67,7 @@ def solve(
     >>> solution.q.shape
     (51, 1)
     """
-    _check_positive(dt=dt, tol=tol)
+    _check_positive(dt=dt, tol=tol, initial_tol=initial_tol)
     if not (math.isfinite(t_start) and math.isfinite(t_end)) or t_end < t_start:
         raise OptionError(f"t_end = {t_end} must be a finite number, not before the start t = {t_start}")
     if prox is not None:
@@ -85,7 +87,8 @@ def solve(
     check_laws(model, t_start, q, values)
     _announce_first_compile(say)
     first = observe(observing, values, np.array([t_start]), q[None, :], u[None, :])
-    check_initial_state(first, {"g": names.g, "gamma": names.gamma, "contacts": names.contacts}, system)
+    labels = {"g": names.g, "gamma": names.gamma, "contacts": names.contacts}
+    check_initial_state(first, labels, system, initial_tol)
 
     compiled = _compiled(system, scheme, lambda: scheme.compile(model))
     steps = max(0, math.ceil((t_end - t_start) / dt - ROUNDING))

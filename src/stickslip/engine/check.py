@@ -9,7 +9,7 @@ from stickslip.errors import InitialStateError, ModelError
 from stickslip.model.declaration import check_law_value
 from stickslip.model.system import System
 
-TOLERANCE = 1e-6  # of the initial state; what is larger is a mistake, what is smaller the first step corrects
+CONTINUE = "to go on from a solution whose scheme drifts, pass initial_tol="
 
 
 def check_mass(model: Model, t: float, q: np.ndarray, parameters: np.ndarray) -> None:
@@ -47,9 +47,11 @@ def check_laws(model: Model, t: float, q: np.ndarray, parameters: np.ndarray) ->
                 check_law_value(f"{model.system.name}: contact of {part.name!r}", key, float(value))
 
 
-def check_initial_state(observed: dict[str, np.ndarray], names: dict[str, tuple[str, ...]], system: System) -> None:
-    """Constraints hold and no contact begins inside an obstacle."""
-    _check_joints(observed["g"][0], system)
+def check_initial_state(
+    observed: dict[str, np.ndarray], names: dict[str, tuple[str, ...]], system: System, tolerance: float
+) -> None:
+    """Constraints hold and no contact begins inside an obstacle, up to the tolerance."""
+    _check_joints(observed["g"][0], system, tolerance)
     for key, labels, level in (
         ("g", names["g"], "position"),
         ("g_dot", names["g"], "velocity"),
@@ -60,34 +62,34 @@ def check_initial_state(observed: dict[str, np.ndarray], names: dict[str, tuple[
             raise InitialStateError(
                 f"{system.name}: constraint {labels[int(np.argmin(np.isfinite(values)))]!r} is not finite"
             )
-        if values.max(initial=0.0) > TOLERANCE:
+        if values.max(initial=0.0) > tolerance:
             k = int(values.argmax())
             raise InitialStateError(
                 f"{system.name}: the initial state violates constraint {labels[k]!r} on {level} level by "
-                f"{observed[key][0, k]:.6g}; correct initial= or velocity=, or call system.assemble()"
+                f"{observed[key][0, k]:.6g}; correct initial= or velocity=, or call system.assemble(); {CONTINUE}"
             )
     gap = observed["gap"][0]
     if gap.size and not np.isfinite(gap).all():
         raise InitialStateError(
             f"{system.name}: gap {names['contacts'][int(np.argmin(np.isfinite(gap)))]!r} is not finite"
         )
-    if gap.min(initial=0.0) < -TOLERANCE:
+    if gap.min(initial=0.0) < -tolerance:
         k = int(gap.argmin())
         raise InitialStateError(
             f"{system.name}: the initial state lies inside an obstacle: gap {names['contacts'][k]!r} is {gap[k]:.6g} "
-            "< 0; move it out, or call system.assemble(obstacles=True)"
+            f"< 0; move it out, or call system.assemble(obstacles=True); {CONTINUE}"
         )
 
 
-def _check_joints(g: np.ndarray, system: System) -> None:
+def _check_joints(g: np.ndarray, system: System, tolerance: float) -> None:
     """Joints that say what they join complain first, with the distance of the points that should coincide."""
     at = 0
     for equations in system.equations():
         for c in equations.constraints:
             rows, at = g[at : at + c.value.numel()], at + c.value.numel()
             size = float(np.sqrt(rows @ rows))
-            if c.about and size > TOLERANCE:
+            if c.about and size > tolerance:
                 raise InitialStateError(
                     f"{system.name}: {equations.name!r} does not fit the initial state: {c.about}, they are off by "
-                    f"{size:.6g}; correct the positions, or call system.assemble()"
+                    f"{size:.6g}; correct the positions, or call system.assemble(); {CONTINUE}"
                 )
