@@ -253,3 +253,37 @@ def test_a_block_on_more_contacts_than_it_needs_slides_and_stops(name):
     assert np.abs(solution.u[-1, 1:]).max() < 1e-7 + 10.0 * lag
     assert solution.P_N[-1].sum() / np.diff(solution.t)[-1] == pytest.approx(10.0, rel=1e-4)
     assert solution.P_N.min() > -1e-8  # the tolerance of a step
+
+
+# -- stability ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.filterwarnings("ignore::stickslip.StabilityWarning")
+def test_oscillations_grow_beyond_the_declared_limit_and_not_before(name):
+    s = ss.System("oscillator")
+    (x,), (v,) = s.coordinates("x", initial=[1.0], velocity=[0.0])
+    s.kinetic_energy(v**2 / 2)
+    s.potential_energy(x**2 / 2)
+
+    def amplitude(omega_dt: float) -> float:
+        return float(np.abs(ss.solve(s, t_end=30 * omega_dt, dt=omega_dt, method=SCHEMES[name]).q).max())
+
+    limit = SCHEMES[name].facts.stable_to
+    if limit is None:
+        assert amplitude(100.0) < 10
+    elif limit > 0:
+        assert amplitude(0.97 * limit) < 10
+        assert amplitude(1.03 * limit) > 100
+    else:
+        assert amplitude(0.5) > 10  # explicit Euler grows by (omega dt)^2/2 a step
+
+
+def test_a_step_beyond_the_limit_is_announced():
+    """RATTLE at the step of generalized-alpha: after 60 steps the flexible pendulum, at rest before, would have 7e9 J."""
+    pendulum, dt = ss.benchmarks.flexible_pendulum(), 5e-6
+    with pytest.warns(ss.StabilityWarning, match=r"dt = 5e-06 is too large for method 'rattle'.* dt > 2e-06"):
+        ss.solve(pendulum, t_end=dt, dt=dt, method="rattle")
+    s = ss.solve(pendulum, t_end=200 * dt, dt=1.8e-6, method="rattle")  # no warning, and none needed
+    assert np.abs(s.energy().total).max() < 1e-6
+    ss.solve(pendulum, t_end=dt, dt=dt, method="theta")

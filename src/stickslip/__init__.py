@@ -26,6 +26,7 @@ from stickslip.errors import (
     ModelError,
     OptionError,
     ResultFileError,
+    StabilityWarning,
     StickslipError,
 )
 from stickslip.model import (
@@ -171,6 +172,7 @@ __all__ = [
     "Sphere",
     "Spherical",
     "SpringDamper",
+    "StabilityWarning",
     "StickslipError",
     "System",
     "Theta",

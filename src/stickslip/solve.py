@@ -8,6 +8,7 @@ import platform
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -16,13 +17,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from stickslip._version import __version__
-from stickslip.engine.check import check_initial_state, check_laws, check_mass
+from stickslip.engine.check import check_initial_state, check_laws, check_mass, highest_frequency
 from stickslip.engine.derive import Model, derive
 from stickslip.engine.observe import observation, observe
 from stickslip.engine.program import Program, StageFunction
 from stickslip.engine.run import RESULTS, ROUNDING, Failure, Run, Start
 from stickslip.engine.stage import SPACES
-from stickslip.errors import ConvergenceError, MethodError, OptionError
+from stickslip.errors import ConvergenceError, MethodError, OptionError, StabilityWarning
 from stickslip.model.system import System
 from stickslip.schemes import METHODS, Scheme
 from stickslip.schemes.spec import scheme_of
@@ -85,6 +86,8 @@ def solve(
     names = _names(model)
     check_mass(model, t_start, q, values)
     check_laws(model, t_start, q, values)
+    if scheme.facts.stable_to is not None:
+        _check_stability(scheme, scheme.facts.stable_to, dt, highest_frequency(model, t_start, q, values))
     _announce_first_compile(say)
     first = observe(observing, values, np.array([t_start]), q[None, :], u[None, :])
     labels = {"g": names.g, "gamma": names.gamma, "contacts": names.contacts}
@@ -198,6 +201,22 @@ def _check_capability(scheme: Scheme, model: Model) -> None:
                 f"method {method} cannot treat {words[need]}, which {model.system.name!r} has; these can: "
                 f"{', '.join(sorted(able))}"
             )
+
+
+def _check_stability(scheme: Scheme, stable_to: float, dt: float, omega: float) -> None:
+    """A warning where oscillations will grow without bound; every scheme with explicit forces has such a limit.
+
+    Where they grow for every dt, as with explicit Euler, slow growth may be what is wanted; from omega dt = 2 on it is not.
+    """
+    limit = max(stable_to, 2.0)
+    if omega * dt > limit:
+        warnings.warn(
+            f"dt = {dt:g} is too large for method {scheme.name!r}, whose forces are explicit: the highest frequency of the "
+            f"system at the start is omega = {omega:.3g} 1/s and its amplitude grows for dt > {limit / omega:.2g}; "
+            "take a smaller dt, or method='theta' or 'generalized-alpha'",
+            StabilityWarning,
+            stacklevel=3,
+        )
 
 
 # -- compilation -------------------------------------------------------------------------------------------------------

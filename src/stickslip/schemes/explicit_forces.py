@@ -76,6 +76,7 @@ class HalfExplicitAcceleration(Scheme):
         },
         levels=("acceleration",),
         contact_level="acceleration",
+        stable_to=2.0,
         friction=False,
     )
     carry = CARRY
@@ -142,6 +143,7 @@ class ExplicitVelocity(Scheme):
         },
         levels=(),
         contact_level="no",
+        stable_to=2.0,
     )
     carry = CARRY
     extra = SPLIT

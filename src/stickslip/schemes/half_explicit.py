@@ -160,6 +160,7 @@ class HalfExplicit(Scheme):
         unknowns={"prediction": "n_u + n_P", "free_velocity": "2*n_u", "impact": "n_u + n_P", "output": "n_u + n_P"},
         levels=("velocity",),
         contact_level="velocity",
+        stable_to=2.0,
     )
     carry = CARRY
     extra = SPLIT

@@ -58,6 +58,7 @@ class MoreauSymmetric(Scheme):
         unknowns={"first_velocity": "n_u + n_P", "velocity_stage": "n_u + n_P"},
         levels=("velocity",),
         contact_level="velocity",
+        stable_to=2.0,
         symmetric=True,
     )
 
@@ -109,6 +110,7 @@ class MoreauVariational(Scheme):
         unknowns={"first_velocity": "n_u + n_P", "velocity_stage": "n_u + n_P"},
         levels=("velocity",),
         contact_level="velocity",
+        stable_to=2.0,
         symmetric=True,
         variational=True,
         general_kinematics=False,

@@ -60,7 +60,8 @@ class Theta(Scheme):
                 f"theta = {self.theta!r} must be a number from 0 (explicit) to 1 (implicit); "
                 "0.5 is the trapezoidal rule"
             )
-        object.__setattr__(self, "facts", replace(type(self).facts, order=2 if self.theta == 0.5 else 1))
+        order, stable_to = 2 if self.theta == 0.5 else 1, 0.0 if self.theta < 0.5 else None
+        object.__setattr__(self, "facts", replace(type(self).facts, order=order, stable_to=stable_to))
 
     def step(self) -> tuple[StageFunction, ...]:
         return self.prediction, self.velocity_stage
