@@ -139,30 +139,23 @@ def evaluate(t: Tables, k: int, memory: np.ndarray, w: Work) -> None:
 @jit_inline
 def _set_scales(t: Tables, p: np.ndarray, w: Work, prox: float, factor: float) -> None:
     """Row and column scales and prox parameters, from the Jacobian at the start of the iteration."""
-    n = p[tb.N]
+    n, raw, scale, pairs = p[tb.N], w.raw, w.scale, t.pairs
     for i in range(n):
-        w.scale[i], w.unit[i], w.prox[i], w.step[i] = 0.0, 1.0, 1.0, 0.0
+        scale[i], w.unit[i], w.prox[i] = 0.0, 1.0, 1.0
     for e in range(p[tb.DIAGONAL_0], p[tb.DIAGONAL_1]):
-        w.scale[t.diagonal[e, 0]] += w.raw[t.diagonal[e, 1]]
+        scale[t.diagonal[e, 0]] += raw[t.diagonal[e, 1]]
     for i in range(n):
-        w.scale[i] = 1.0 / w.scale[i] if w.scale[i] != 0.0 else 1.0
-    columns, entries, parts, raw, step = p[tb.COLUMN_0], t.entries, t.parts, w.raw, w.step
+        scale[i] = 1.0 / scale[i] if scale[i] != 0.0 else 1.0
     for b in range(p[tb.BLOCK_0], p[tb.BLOCK_1]):
         row, size = t.blocks[b, tb.ROW], t.blocks[b, tb.SIZE]
-        delassus = 0.0
-        for a in range(size):
+        delassus, value, component = 0.0, 0.0, 0
+        for e in range(t.blocks[b, tb.PAIR_0], t.blocks[b, tb.PAIR_1]):
             # dy_a/dz_a by way of the smooth unknowns: -(dy/dx) (diagonal)^-1 (d row/dz)
-            e_0, e_1 = t.columns[columns + row + a], t.columns[columns + row + a + 1]
-            for e in range(e_0, e_1):
-                step[entries[e, 0]] -= raw[entries[e, 2]] * w.scale[entries[e, 0]]
-            value = 0.0
-            for e in range(t.blocks[b, tb.FIRST], t.blocks[b, tb.Y_LAST]):
-                if parts[e, 0] == a:
-                    col = parts[e, 1]
-                    value += raw[parts[e, 2]] * (1.0 if col == row + a else step[col])
-            for e in range(e_0, e_1):
-                step[entries[e, 0]] = 0.0
-            delassus = max(delassus, abs(value))
+            if pairs[e, 0] != component:
+                delassus, value, component = max(delassus, abs(value)), 0.0, pairs[e, 0]
+            z = pairs[e, 2]
+            value += raw[pairs[e, 1]] * (1.0 if z < 0 else -(raw[z] * scale[pairs[e, 3]]))
+        delassus = max(delassus, abs(value))
         if delassus == 0.0:
             delassus = 1.0
         unit = 1.0 / delassus
