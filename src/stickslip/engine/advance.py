@@ -39,7 +39,8 @@ SWEEPS = 10
 # residual stays exact, so what is found is a solution in any case.
 # Of 5200 random problems (3 to 12 velocities, 3 to 12 contacts with mu up to 1.5, half of them dependent or nearly so) 15 %
 # need more than the first two; 75 fail without sweeps and the compliances below 1e-4, 11 with them. Of 100 runs of
-# tumbling boxes (500 steps of 2 ms, mu up to 1.2; Moreau, RATTLE, Lobatto, generalized-alpha) 3 and 0.
+# tumbling boxes (500 steps of 2 ms, mu up to 1.2; Moreau, RATTLE, Lobatto, generalized-alpha) 3 and 0. A step of 98 spheres
+# with 256 contacts (FCLIB, spheres in a box) fails without and is solved with them.
 A_COLD, A_SWEEPS, A_SOFT, A_PROX, A_STEP, A_PATIENCE = range(6)
 ATTEMPTS = np.array(
     [  # cold, sweeps, soft, prox, step, patience
