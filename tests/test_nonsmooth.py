@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stickslip.nonsmooth.laws import CLOSED, OPEN, SLIP, ball_branch, normal_branch, slip_weights
-from stickslip.nonsmooth.linear import eliminate, eliminate_band
+from stickslip.nonsmooth.linear import eliminate, eliminate_band, reduce_to_last
 
 finite = st.floats(-10, 10, allow_nan=False)
 positive = st.floats(1e-3, 1e3)
@@ -92,6 +92,21 @@ def test_banded_elimination_solves(n, band, seed):
     x = b.copy()
     assert eliminate_band(packed.ravel(), x, n, band, 1e-14)
     assert np.allclose(a @ x, b, atol=1e-6)
+
+
+@settings(max_examples=20)
+@given(st.integers(1, 20), st.integers(0, 10), st.integers(0, 10_000))
+def test_reduction_is_the_schur_complement(first, others, seed):
+    rng, n = np.random.default_rng(seed), first + others
+    a, b = rng.normal(size=(n, n)), rng.normal(size=n)
+    if np.linalg.cond(a[:first, :first]) > 1e6:
+        return
+    packed, right = a.ravel().copy(), b.copy()
+    assert reduce_to_last(packed, right, n, first, 1e-12)
+    inverse = np.linalg.inv(a[:first, :first])
+    last, reduced = slice(first, n), packed.reshape(n, n)
+    assert np.allclose(reduced[last, last], a[last, last] - a[last, :first] @ inverse @ a[:first, last], atol=1e-7)
+    assert np.allclose(right[last], b[last] - a[last, :first] @ inverse @ b[:first], atol=1e-7)
 
 
 def test_singular_matrix_is_noticed():

@@ -31,6 +31,7 @@ from stickslip.errors import (
     ModelError,
     OptionError,
     ResultFileError,
+    StabilityWarning,
     StickslipError,
 )
 from stickslip.model import (
@@ -177,6 +178,7 @@ __all__ = [
     "Sphere",
     "Spherical",
     "SpringDamper",
+    "StabilityWarning",
     "StickslipError",
     "System",
     "Theta",

@@ -30,6 +30,10 @@ class MethodError(StickslipError, ValueError):
     """A scheme cannot treat this system; the message names schemes that can."""
 
 
+class StabilityWarning(UserWarning):
+    """The step is so large that oscillations of the system will grow with this scheme."""
+
+
 class ResultFileError(StickslipError):
     """A file cannot be read as a stickslip result."""
 

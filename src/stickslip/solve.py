@@ -8,6 +8,7 @@ import platform
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -16,13 +17,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from stickslip._version import __version__
-from stickslip.engine.check import check_initial_state, check_laws, check_mass
+from stickslip.engine.check import check_initial_state, check_laws, check_mass, highest_frequency
 from stickslip.engine.derive import Model, derive
 from stickslip.engine.observe import observation, observe
 from stickslip.engine.program import Program, StageFunction
 from stickslip.engine.run import RESULTS, ROUNDING, Failure, Run, Start
 from stickslip.engine.stage import SPACES
-from stickslip.errors import ConvergenceError, MethodError, ModelError, OptionError
+from stickslip.errors import ConvergenceError, MethodError, ModelError, OptionError, StabilityWarning
 from stickslip.model.system import System
 from stickslip.schemes import METHODS, Scheme
 from stickslip.schemes.spec import scheme_of
@@ -45,6 +46,7 @@ def solve(
     tol: float = 1e-8,
     max_iterations: int = 30,
     prox: float | None = None,
+    initial_tol: float = 1e-6,
     progress: bool | None = None,
     **options: Any,
 ) -> Solution:
@@ -55,7 +57,8 @@ def solve(
     parameters: values that differ from the declared ones; nothing is compiled again for them. tol: residual of every
     step, as an error in coordinates and velocities. max_iterations: of one attempt of Newton's method. prox: parameter of
     the proximal point functions, instead of the automatic one; it decides about convergence, not about the result.
-    progress: a bar on the terminal.
+    initial_tol: what the initial state may violate constraints and gaps by; more is a mistake, unless it goes on from the
+    end of a solution whose scheme drifts. progress: a bar on the terminal.
 
     The number of steps is (t_end - t_start)/dt, rounded up: the last time is the first that reaches t_end. A scheme
     that decides the length of its steps may take more; `solution.t` holds the times. Ctrl-C returns what is done. A step
@@ -70,7 +73,7 @@ def solve(
         raise OptionError(f"solve needs a System, such as stickslip.benchmarks.slider_crank(), got {system!r}")
     if not system.n_u:
         raise ModelError(f"{system.name}: nothing can move; declare coordinates or add a body")
-    _check_positive(dt=dt, tol=tol)
+    _check_positive(dt=dt, tol=tol, initial_tol=initial_tol)
     if not (_is_number(t_start) and _is_number(t_end)) or t_end < t_start:
         raise OptionError(f"t_end = {t_end!r} must be a finite number, not before the start t = {t_start!r}")
     if 0 < t_end - t_start < dt * (1 - ROUNDING):
@@ -96,9 +99,12 @@ def solve(
     names = _names(model)
     check_mass(model, t_start, q, values)
     check_laws(model, t_start, q, values)
+    if scheme.facts.stable_to is not None:
+        _check_stability(scheme, scheme.facts.stable_to, dt, highest_frequency(model, t_start, q, values))
     _announce_first_compile(say)
     first = observe(observing, values, np.array([t_start]), q[None, :], u[None, :])
-    check_initial_state(first, {"g": names.g, "gamma": names.gamma, "contacts": names.contacts}, model)
+    labels = {"g": names.g, "gamma": names.gamma, "contacts": names.contacts}
+    check_initial_state(first, labels, model, initial_tol)
 
     compiled = _compiled(system, scheme, lambda: scheme.compile(model))
     steps = max(0, math.ceil((t_end - t_start) / dt - ROUNDING))
@@ -222,6 +228,22 @@ def _check_capability(scheme: Scheme, model: Model) -> None:
                 f"method {method} cannot treat {words[need]}, which {model.system.name!r} has; these can: "
                 f"{', '.join(sorted(able))}"
             )
+
+
+def _check_stability(scheme: Scheme, stable_to: float, dt: float, omega: float) -> None:
+    """A warning where oscillations will grow without bound; every scheme with explicit forces has such a limit.
+
+    Where they grow for every dt, as with explicit Euler, slow growth may be what is wanted; from omega dt = 2 on it is not.
+    """
+    limit = max(stable_to, 2.0)
+    if omega * dt > limit:
+        warnings.warn(
+            f"dt = {dt:g} is too large for method {scheme.name!r}, whose forces are explicit: the highest frequency of the "
+            f"system at the start is omega = {omega:.3g} 1/s and its amplitude grows for dt > {limit / omega:.2g}; "
+            "take a smaller dt, or method='theta' or 'generalized-alpha'",
+            StabilityWarning,
+            stacklevel=3,
+        )
 
 
 # -- compilation -------------------------------------------------------------------------------------------------------

@@ -36,4 +36,3 @@ __all__ = [
     "tippedisk",
     "woodpecker_toy",
 ]
-__all__ = ["REGISTRY", "Benchmark", "bouncing_ball", "point_mass_on_slope", "rotating_bouncing_ball", "slider_crank"]

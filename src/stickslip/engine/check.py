@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from stickslip.engine.derive import Instance, Model, PartType
+from stickslip.engine.derive import Instance, Model, PartType, numeric_mass, numeric_stiffness
 from stickslip.errors import InitialStateError, ModelError
 from stickslip.model.declaration import check_law_value
 
-TOLERANCE = 1e-6  # of the initial state; what is larger is a mistake, what is smaller the first step corrects
+CONTINUE = "to go on from a solution whose scheme drifts, pass initial_tol="
 
 
 def check_mass(model: Model, t: float, q: np.ndarray, parameters: np.ndarray) -> None:
@@ -67,6 +67,22 @@ def _check_mass(name: str, M: np.ndarray, labels: list[str]) -> None:
         ) from None
 
 
+def highest_frequency(model: Model, t: float, q: np.ndarray, parameters: np.ndarray) -> float:
+    """The highest angular frequency of small oscillations about a state, as if all joints were open.
+
+    Joints can only lower it. Of large systems (beyond 400 velocities the eigenvalues take longer than many runs) zero.
+    """
+    if not 0 < model.system.n_u <= 400:
+        return 0.0
+    K = numeric_stiffness(model, t, q, parameters)
+    if not np.isfinite(K).all() or not K.any():
+        return 0.0
+    L = np.linalg.cholesky(numeric_mass(model, t, q, parameters))
+    half = np.linalg.solve(L, K)
+    scaled = np.linalg.solve(L, half.T)
+    return float(np.sqrt(max(0.0, np.linalg.eigvalsh((scaled + scaled.T) / 2)[-1])))
+
+
 def check_laws(model: Model, t: float, q: np.ndarray, parameters: np.ndarray) -> None:
     """Friction and restitution are in range for the values of the parameters."""
     keys = {"mu": "friction", "radius": "radius", "e_N": "restitution", "e_F": "tangential_restitution"}
@@ -98,10 +114,12 @@ def _evaluate(
     return kind.evaluate(name, t, q[np.array(rows, int)].T, mine)
 
 
-def check_initial_state(observed: dict[str, np.ndarray], names: dict[str, tuple[str, ...]], model: Model) -> None:
-    """Constraints hold and no contact begins inside an obstacle."""
+def check_initial_state(
+    observed: dict[str, np.ndarray], names: dict[str, tuple[str, ...]], model: Model, tolerance: float
+) -> None:
+    """Constraints hold and no contact begins inside an obstacle, up to the tolerance."""
     system = model.system
-    _check_joints(observed["g"][0], model)
+    _check_joints(observed["g"][0], model, tolerance)
     for key, labels, level in (
         ("g", names["g"], "position"),
         ("g_dot", names["g"], "velocity"),
@@ -112,34 +130,34 @@ def check_initial_state(observed: dict[str, np.ndarray], names: dict[str, tuple[
             raise InitialStateError(
                 f"{system.name}: constraint {labels[int(np.argmin(np.isfinite(values)))]!r} is not finite"
             )
-        if values.max(initial=0.0) > TOLERANCE:
+        if values.max(initial=0.0) > tolerance:
             k = int(values.argmax())
             raise InitialStateError(
                 f"{system.name}: the initial state violates constraint {labels[k]!r} on {level} level by "
-                f"{observed[key][0, k]:.6g}; correct initial= or velocity=, or call system.assemble()"
+                f"{observed[key][0, k]:.6g}; correct initial= or velocity=, or call system.assemble(); {CONTINUE}"
             )
     gap = observed["gap"][0]
     if gap.size and not np.isfinite(gap).all():
         raise InitialStateError(
             f"{system.name}: gap {names['contacts'][int(np.argmin(np.isfinite(gap)))]!r} is not finite"
         )
-    if gap.min(initial=0.0) < -TOLERANCE:
+    if gap.min(initial=0.0) < -tolerance:
         k = int(gap.argmin())
         raise InitialStateError(
             f"{system.name}: the initial state lies inside an obstacle: gap {names['contacts'][k]!r} is {gap[k]:.6g} "
-            "< 0; move it out, or call system.assemble(obstacles=True)"
+            f"< 0; move it out, or call system.assemble(obstacles=True); {CONTINUE}"
         )
 
 
-def _check_joints(g: np.ndarray, model: Model) -> None:
+def _check_joints(g: np.ndarray, model: Model, tolerance: float) -> None:
     """Joints that say what they join complain first, with the distance of the points that should coincide."""
     at = 0
     for equations in model.equations:
         for c in equations.constraints:
             rows, at = g[at : at + c.value.numel()], at + c.value.numel()
             size = float(np.sqrt(rows @ rows))
-            if c.about and size > TOLERANCE:
+            if c.about and size > tolerance:
                 raise InitialStateError(
                     f"{model.system.name}: {equations.name!r} does not fit the initial state: {c.about}, they are off by "
-                    f"{size:.6g}; correct the positions, or call system.assemble()"
+                    f"{size:.6g}; correct the positions, or call system.assemble(); {CONTINUE}"
                 )

@@ -309,6 +309,7 @@ class PartType:
     def _directions(self, f: ca.SX) -> ca.SX:
         return (ca.jacobian(f, self.expressions.q) @ self._B).T
 
+    _stiffness = cached_property(lambda self: -ca.jacobian(self._h, self.expressions.q) @ self._B)
     _W_g = cached_property(lambda self: self._directions(self.expressions.g))
     _W_N = cached_property(lambda self: self._directions(self.expressions.g_N))
     _W_gamma = cached_property(lambda self: ca.jacobian(self.expressions.gamma, self.expressions.u).T)
@@ -515,3 +516,26 @@ def _stack(rows: Sequence[ca.SX]) -> ca.SX:
 def _times(f: ca.SX, x: ca.SX, direction: ca.SX) -> ca.SX:
     """(df/dx) direction, with df/dx formed so that structural zeros vanish."""
     return ca.jacobian(f, x) @ direction if f.numel() else ca.SX(0, 1)
+
+
+def numeric_mass(model: Model, t: float, q: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """The mass matrix of the whole system at one state, dense; for checks before a run, not for the hot loop."""
+    return _sum_over_parts(model, "M", t, q, p)
+
+
+def numeric_stiffness(model: Model, t: float, q: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Likewise -(dh/dq) B for u = 0, the stiffness matrix."""
+    return _sum_over_parts(model, "stiffness", t, q, p)
+
+
+def _sum_over_parts(model: Model, name: str, t: float, q: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """A square matrix in the space of velocities."""
+    system = model.system
+    q_at = np.cumsum([0, *[b.q.numel() for b in system.blocks]])
+    u_at = np.cumsum([0, *[b.u.numel() for b in system.blocks]])
+    total = np.zeros((system.n_u, system.n_u))
+    for part in model.parts:
+        rows = np.concatenate([np.arange(u_at[b], u_at[b + 1]) for b in part.blocks] or [np.zeros(0, int)])
+        cols = np.concatenate([np.arange(q_at[b], q_at[b + 1]) for b in part.blocks] or [np.zeros(0, int)])
+        total[np.ix_(rows, rows)] += part.type.evaluate(name, t, q[cols], p[list(part.parameters)])
+    return total

@@ -249,7 +249,15 @@ class _Builder:
     def tables(self) -> tb.Tables:
         """All that was added."""
         width = {"problems": tb.PROBLEM_WIDTH, "evaluations": tb.EVALUATION_WIDTH, "groups": tb.GROUP_WIDTH}
-        width |= {"blocks": tb.BLOCK_WIDTH, "rows": 2, "entries": 3, "diagonal": 2, "parts": 3, "scatter": 2}
+        width |= {
+            "blocks": tb.BLOCK_WIDTH,
+            "rows": 2,
+            "entries": 3,
+            "diagonal": 2,
+            "parts": 3,
+            "pairs": 4,
+            "scatter": 2,
+        }
         out = {}
         for name, pieces in self._rows.items():
             joined = np.concatenate([np.asarray(p, dtype=np.int64).ravel() for p in pieces] or [np.zeros(0, np.int64)])
@@ -345,17 +353,17 @@ class _Builder:
         triplets = triplets[np.argsort(triplets[:, 1], kind="stable")]
         entry_0, entry_1 = self._append("entries", triplets)
         row += [entry_0, entry_1]
-        row += [self._append("columns", entry_0 + np.searchsorted(triplets[:, 1], np.arange(n + 1)))[0]]
         row += self._append("diagonal", triplets[triplets[:, 0] == triplets[:, 1]][:, [0, 2]])
         blocks.sort(key=lambda item: (item[0].kind != ZERO, item[0].law))
         block_0, n_zero = self._length["blocks"], sum(block.kind == ZERO for block, _, _ in blocks)
-        pairs = [triplets[:, :2]]
+        pattern, begins = [triplets[:, :2]], np.searchsorted(triplets[:, 1], np.arange(n + 1))
         for block, columns, base_0 in blocks:
-            self._append("blocks", [self._block(block, columns, base_0, first)])
+            products = self._append("pairs", _delassus(block, columns, base_0, triplets, begins))
+            self._append("blocks", [[*self._block(block, columns, base_0, first), *products]])
             touched = np.concatenate([columns[col] for _, col, _ in block.triplets])
-            pairs += [np.stack([np.full(len(touched), i), touched], axis=1) for i in columns[block.rows]]
+            pattern += [np.stack([np.full(len(touched), i), touched], axis=1) for i in columns[block.rows]]
         row += [block_0, block_0 + n_zero, self._length["blocks"]]
-        order, band = _order(n, np.concatenate(pairs))
+        order, band = _order(n, np.concatenate(pattern))
         self._append("order", order)
         row += [band]
         self.raw_size, self.n_max = max(self.raw_size, raw), max(self.n_max, n)
@@ -462,6 +470,23 @@ class _Local:
                 rows = self._column[law.by] + first + np.arange(size)
                 fields = (law.where, law.status, law.when, law.unless)
                 yield _Block(k, law.kind, law.by, *fields, rows, y + first, z + first, r, triplets)
+
+
+def _delassus(
+    block: _Block, columns: np.ndarray, base: int, triplets: np.ndarray, begins: np.ndarray
+) -> list[tuple[int, int, int, int]]:
+    """Products of the diagonal of dy/dz of a law: (component, dy/dx, d row/dz or -1 where x is z itself, row)."""
+    own, (component, col, at) = columns[block.rows], block.triplets[0]
+    z_entries = [
+        dict(triplets[begins[z] : begins[z + 1]][:, [0, 2]].tolist()) for z in own
+    ]  # row -> where d row/dz lies
+    out = []
+    for a, x, y in zip(component.tolist(), columns[col].tolist(), (base + at).tolist(), strict=True):
+        if x == own[a]:
+            out.append((a, y, -1, x))
+        elif x in z_entries[a]:
+            out.append((a, y, z_entries[a][x], x))
+    return sorted(out, key=lambda row: row[0])
 
 
 def _order(n: int, pairs: np.ndarray) -> tuple[np.ndarray, int]:

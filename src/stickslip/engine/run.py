@@ -166,7 +166,7 @@ class ProgramRun:
         reached = f"{residual:.2e}" if np.isfinite(residual) else "not finite"
         stage, tolerance = self.stages[failed], self.options.tolerance
         what = f"the {stage.replace('_', ' ')} did not converge. Residual {reached} (tolerance {tolerance:g})"
-        tried = f"after {count} iterations, with restarts, other prox parameters and damping"
+        tried = f"after {count} iterations, with restarts, Gauss-Seidel sweeps, compliance and damping"
         if residual < tolerance:  # of every stage that is solved in turn, but never of all at once
             what, tried = "the stages that are solved in turn", f"did not settle after {count} iterations of {stage!r}"
         message = f"{what} {tried}. A smaller dt often helps"

@@ -14,11 +14,9 @@ import numpy as np
 SOLVE, EVALUATE, COPY, JUMP, JUMP_UNLESS, AGAIN = range(6)  # instructions: (code, argument, argument, argument)
 
 # problems: sizes and where the rows of this problem begin and end in the other tables
-N, SLOT, GROUP_0, GROUP_1, ROW_0, ROW_1, ENTRY_0, ENTRY_1, COLUMN_0, DIAGONAL_0, DIAGONAL_1, BLOCK_0, LAW_0, BLOCK_1 = (
-    range(14)
-)
-BAND = 14  # half bandwidth of the matrix in the order of `order`, or -1 for a dense one
-PROBLEM_WIDTH = 15
+N, SLOT, GROUP_0, GROUP_1, ROW_0, ROW_1, ENTRY_0, ENTRY_1, DIAGONAL_0, DIAGONAL_1, BLOCK_0, LAW_0, BLOCK_1 = range(13)
+BAND = 13  # half bandwidth of the matrix in the order of `order`, or -1 for a dense one
+PROBLEM_WIDTH = 14
 
 # evaluations
 E_GROUP_0, E_GROUP_1, CLEAR_0, CLEAR_1, SCATTER_0, SCATTER_1 = range(6)
@@ -32,9 +30,10 @@ GROUP_WIDTH = 6
 # to values in raw; the triplets of dy, dz and dradius are the rows FIRST to Y_LAST, to Z_LAST and to RADIUS_LAST of
 # `parts`. OWN is 1 if z depends on its own unknown alone, so that z = 0 fixes it without a linear system. Those from
 # BLOCK_0 to LAW_0 are bilateral: they have one branch only, so their values and triplets are among `rows` and `entries`,
-# and here they only serve to find the scale of their multipliers.
+# and here they only serve to find the scale of their multipliers, from the rows PAIR_0 to PAIR_1 of `pairs`.
 KIND, SIZE, ROW, WHERE, STATUS, WHEN, UNLESS, Y, Z, RADIUS, FIRST, Y_LAST, Z_LAST, RADIUS_LAST, OWN = range(15)
-BLOCK_WIDTH = 15
+PAIR_0, PAIR_1 = 15, 16
+BLOCK_WIDTH = 17
 
 
 class Tables(NamedTuple):
@@ -42,8 +41,9 @@ class Tables(NamedTuple):
 
     gather: places of a kernel's inputs in memory; slots: of the unknowns, `order` in which they are eliminated.
     rows (row, raw): summands of rows without branches; entries (row, col, raw): triplets of their Jacobian, sorted by column;
-    columns: where each of these begins; diagonal (row, raw): those with row = col.
-    parts (component, col, raw): triplets of laws. clear, scatter (place, raw): what an evaluation sets to zero and adds to.
+    diagonal (row, raw): those with row = col.
+    parts (component, col, raw): triplets of laws; pairs (component, raw of dy/dx, raw of d row/dz or -1, row): products that
+    make up dy/dz by way of x. clear, scatter (place, raw): what an evaluation sets to zero and adds to.
     """
 
     problems: np.ndarray
@@ -54,9 +54,9 @@ class Tables(NamedTuple):
     order: np.ndarray
     rows: np.ndarray
     entries: np.ndarray
-    columns: np.ndarray
     diagonal: np.ndarray
     blocks: np.ndarray
     parts: np.ndarray
+    pairs: np.ndarray
     clear: np.ndarray
     scatter: np.ndarray

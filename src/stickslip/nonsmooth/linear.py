@@ -56,6 +56,33 @@ def eliminate(a: np.ndarray, b: np.ndarray, n: int, threshold: float, rows: np.n
 
 
 @jit
+def reduce_to_last(a: np.ndarray, b: np.ndarray, n: int, first: int, threshold: float) -> bool:
+    """Eliminate the first unknowns of a x = b: its last n - first rows are then a system for the others alone.
+
+    Rows of the first are exchanged among each other only; False if these are singular.
+    """
+    for k in range(first):
+        p, best = k, abs(a[k * n + k])
+        for i in range(k + 1, first):
+            size = abs(a[i * n + k])
+            if size > best:
+                p, best = i, size
+        if not best > threshold:
+            return False
+        if p != k:
+            b[k], b[p] = b[p], b[k]
+            for j in range(k, n):
+                a[k * n + j], a[p * n + j] = a[p * n + j], a[k * n + j]
+        for i in range(k + 1, n):
+            if a[i * n + k] != 0.0:
+                f = a[i * n + k] / a[k * n + k]
+                b[i] -= f * b[k]
+                for j in range(k + 1, n):
+                    a[i * n + j] -= f * a[k * n + j]
+    return True
+
+
+@jit
 def eliminate_band(a: np.ndarray, b: np.ndarray, n: int, band: int, threshold: float) -> bool:
     """The same for a matrix with `band` entries beside the diagonal on either side.
 

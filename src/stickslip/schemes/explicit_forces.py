@@ -22,7 +22,7 @@ which is of order 1 for all constraints (section 4.6).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 
@@ -76,6 +76,7 @@ class HalfExplicitAcceleration(Scheme):
         },
         levels=("acceleration",),
         contact_level="acceleration",
+        stable_to=2.0,
         friction=False,
     )
     carry = CARRY
@@ -142,6 +143,7 @@ class ExplicitVelocity(Scheme):
         },
         levels=(),
         contact_level="no",
+        stable_to=2.0,
     )
     carry = CARRY
     extra = SPLIT
@@ -149,6 +151,9 @@ class ExplicitVelocity(Scheme):
     def __post_init__(self) -> None:
         if self.h_tilde not in ("zero", "h"):
             raise OptionError(f'h_tilde = {self.h_tilde!r} of explicit-velocity is neither "zero" nor "h"')
+        if self.h_tilde == "h":  # then u_Z is u_Y
+            unknowns = {**type(self).facts.unknowns, "start_forces": "n_u + n_P", "end_forces": "n_u + n_P"}
+            object.__setattr__(self, "facts", replace(type(self).facts, unknowns=unknowns))
 
     def begin(self) -> tuple[StageFunction, ...]:
         return (initial_gaps,)

@@ -73,6 +73,7 @@ class HalfExplicitAdaptive(Scheme):
         },
         levels=("velocity",),
         contact_level="velocity",
+        stable_to=2.0,
     )
     carry = CARRY
     extra = SPLIT

@@ -60,6 +60,7 @@ class Moreau(Scheme):
         unknowns={"velocity_stage": "n_u + n_P"},
         levels=("velocity",),
         contact_level="velocity",
+        stable_to=2.0,
     )
 
     def step(self) -> tuple[StageFunction, ...]:

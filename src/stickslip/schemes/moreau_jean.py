@@ -45,6 +45,7 @@ class MoreauJean(Scheme):
         unknowns={"free_stage": "n_u", "impact_stage": "n_u + n_P"},
         levels=("velocity",),
         contact_level="velocity",
+        stable_to=0.0,
     )
 
     def step(self) -> tuple[StageFunction, ...]:

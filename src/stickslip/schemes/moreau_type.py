@@ -20,7 +20,8 @@ one to the other:
 
 Good for: long simulations, where they neither lose nor gain energy; q is of order 2 in free motion. Recorded
 velocities are those of the interval after t_k, so (u_{k-1} + u_k)/2 is the velocity at t_k to order 2 where nothing
-impacts. Constraints and contacts live on velocity level: with them positions drift and the order is 1.
+impacts; a run that goes on from a solution wants that one, not u_k. Constraints and contacts live on velocity level:
+with them positions drift and the order is 1.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ class MoreauSymmetric(Scheme):
         unknowns={"first_velocity": "n_u + n_P", "velocity_stage": "n_u + n_P"},
         levels=("velocity",),
         contact_level="velocity",
+        stable_to=2.0,
         symmetric=True,
     )
 
@@ -109,6 +111,7 @@ class MoreauVariational(Scheme):
         unknowns={"first_velocity": "n_u + n_P", "velocity_stage": "n_u + n_P"},
         levels=("velocity",),
         contact_level="velocity",
+        stable_to=2.0,
         symmetric=True,
         variational=True,
         general_kinematics=False,

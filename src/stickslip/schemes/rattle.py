@@ -44,6 +44,7 @@ class Rattle(Scheme):
         levels=("position", "velocity"),
         contact_level="position",
         symmetric=True,
+        stable_to=2.0,
     )
 
     def step(self) -> tuple[StageFunction, ...]:

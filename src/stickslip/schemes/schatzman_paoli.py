@@ -53,6 +53,7 @@ class SchatzmanPaoli(Scheme):
         unknowns={"first_interval": "n_u + n_P", "interval": "n_u + n_P"},
         levels=("position",),
         contact_level="position",
+        stable_to=2.0,
         symmetric=True,
         friction=False,
         general_kinematics=False,

@@ -32,6 +32,7 @@ class Facts:
     scheme has it; the same if not given.
     unknowns: how many each stage has, in terms of n_q, n_u, n_g, n_gamma, n_N, n_F and n_P, the sum of the last four.
     levels: of "position", "velocity", "acceleration", where bilateral constraints are met to the tolerance.
+    stable_to: omega dt up to which an undamped oscillation keeps its size; 0: it always grows, None: it never does.
     contact_level: where closed contacts are met. symmetric, variational: of the scheme for smooth motion.
     """
 
@@ -47,6 +48,7 @@ class Facts:
     friction: bool = True
     general_kinematics: bool = True
     contact_order: int | None = None
+    stable_to: float | None = None
 
 
 @dataclass(frozen=True)
