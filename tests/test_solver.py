@@ -101,3 +101,14 @@ def test_a_run_of_a_scheme_that_drifts_goes_on_when_asked():
         ss.solve(system, t_end=2 * n * dt, dt=dt, method="moreau", **start)
     rest = ss.solve(system, t_end=2 * n * dt, dt=dt, method="moreau", initial_tol=1e-2, **start)
     assert np.abs(whole.q[n:] - rest.q).max() < 1e-9
+
+
+def test_small_accelerations_are_not_lost_in_the_tolerance():
+    """1e-5 m/s^2 at dt = 1e-4 changes the velocity by 1e-9 a step, below the tolerance of 1e-8, and yet it must count."""
+    s = ss.System("creep")
+    (x,), (v,) = s.coordinates("x", initial=[0], velocity=[0])
+    s.kinetic_energy(v**2 / 2)
+    s.potential_energy(-1e-5 * x)
+    for method in ("rattle", "moreau", "theta", "half-explicit", "lobatto", "generalized-alpha"):
+        solution = ss.solve(s, t_end=1.0, dt=1e-4, method=method)
+        assert abs(solution.u[-1, 0] - 1e-5) < 1e-8, method

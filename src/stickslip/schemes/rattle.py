@@ -65,9 +65,10 @@ class Rattle(Scheme):
         s.zero(part.gamma(t_1, q_1, u_M), by=P.gamma)  # (29a)
         s.normal(part.g_N(t_1, q_1), P.N, by=P.N, status="closed")  # (33)
         s.friction(part.gamma_F(t_1, q_1, u_M), P.F, radius=part.radius(t_1, q_1, P.N, dt / 2), by=P.F)  # (36)
-        s.update(
-            "u_E", "u", 2 * u_M - u_0
-        )  # where the second half leads if it repeats the first: a start for its iterations
+        # Where the second half leads if it repeats the first: a start for its iterations. Not for changes of the size of
+        # rounding errors, which would then never die out at rest.
+        change = u_M - u_0
+        s.update("u_E", "u", u_M + change * (change**2 > 1e-18))
 
     def velocity_stage(self, part: PartType, s: Stage) -> None:
         """u_1 and the percussions of the second half-step; the impact law is one of their sum (43)."""
