@@ -451,7 +451,6 @@ def test_joint_holds_the_angle_of_a_node():
     assert abs(solution.q[-1, -1]) < 1e-9
 
 
-@pytest.mark.skipif(not hasattr(ss, "Fixed"), reason="needs the joints in space")
 def test_beams_are_welded_to_rigid_bodies():
     beam = ss.Beam("beam", length=1, elements=4, **SOFT, supports={0: "pinned"})
     system = made(beam, ss.Gravity([0, -1.0]))
