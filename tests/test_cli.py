@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -13,6 +15,7 @@ import pytest
 import stickslip
 from stickslip import cli
 from stickslip._version import __version__
+from stickslip.cli.target import split_settings
 from stickslip.errors import ConvergenceError, OptionError
 from stickslip.schemes import METHODS
 from stickslip.solution import load
@@ -67,7 +70,7 @@ def fake(monkeypatch):
 
 def run_program(*arguments: str, cwd: Path) -> subprocess.CompletedProcess:
     path = os.pathsep.join([str(Path(stickslip.__path__[0]).parent), os.environ.get("PYTHONPATH", "")])
-    command = [sys.executable, "-m", "stickslip.cli", *arguments]
+    command = [sys.executable, "-m", "stickslip", *arguments]
     return subprocess.run(command, cwd=cwd, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
 
 
@@ -131,7 +134,8 @@ def test_run_takes_steps_and_time_from_the_benchmark_unless_told(stick, fake):
         "tol": 1e-8,
         "parameters": {},
     }
-    stick("run", "ball", "--method", "moreau", "--dt", "1e-4", "--t-end", "0.2", "--tol", "1e-10", "--set", "mu=0.1")
+    more = ["--method", "moreau", "--dt", "1e-4", "--t-end", "0.2", "--tol", "1e-10", "--set", "mu=0.1"]
+    stick("run", "ball", *more, "--overwrite")
     assert fake.calls[-1] == {
         "t_end": 0.2,
         "dt": 1e-4,
@@ -168,9 +172,9 @@ def test_settings_that_make_no_sense_are_refused(stick, fake, setting, message):
 def test_lists_are_set_by_commas():
     def build(start: tuple[float, ...] = (0.0, 0.0)): ...
 
-    assert cli._split_settings(["start=1,2.5"], build) == ({"start": [1.0, 2.5]}, {})
+    assert split_settings(["start=1,2.5"], build) == ({"start": [1.0, 2.5]}, {})
     with pytest.raises(OptionError, match="numbers separated by commas"):
-        cli._split_settings(["start=1;2"], build)
+        split_settings(["start=1;2"], build)
 
 
 def test_an_unknown_benchmark_is_named_with_what_was_meant(stick, fake):
@@ -253,6 +257,138 @@ def test_bad_input_gets_one_clean_message(stick, tmp_path, arguments, message):
     assert message in result.err
     assert "Traceback" not in result.err
     assert list(tmp_path.rglob("*.h5")) == []
+
+
+# --- models of one's own ------------------------------------------------------------------------------------------
+
+OWN = """
+import stickslip as ss
+from helper import MASS
+
+dt, t_end, method = 1e-2, 0.5, "moreau"
+
+def ball(height: float = 1.0) -> ss.System:
+    "A ball."
+    s = ss.System("my ball")
+    (q,), (u,) = s.coordinates("q", initial=[height], velocity=[0])
+    s.kinetic_energy(s.parameter("m", MASS) / 2 * u**2)
+    s.potential_energy(s.parameter("w", 9.81) * MASS * q)
+    s.contact(gap=q, name="floor")
+    return s
+"""
+
+
+@pytest.fixture
+def own(tmp_path):
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "helper.py").write_text("MASS = 2.0\n")
+    path = tmp_path / "models" / "drop.py"
+    path.write_text(OWN)
+    yield path
+    for name in ("helper", "drop"):
+        sys.modules.pop(name, None)
+    sys.path[:] = [entry for entry in sys.path if entry != str(path.parent)]
+
+
+def test_a_file_runs_as_a_benchmark_does(stick, own):
+    result = stick("run", "models/drop.py", "--set", "height=0.5", "--set", "w=3.0", "--json")
+    assert result.code == 0, result.err
+    summary = json.loads(result.out)
+    assert (summary["system"], summary["method"], summary["steps"]) == ("my ball", "moreau", 50)
+    assert summary["parameters"] == {"w": 3.0}
+    assert summary["q_end"]["q"] == pytest.approx(0.5 - 3.0 / 2 * 0.5**2, abs=0.01)
+    assert "out/ball.h5" in summary["files"]
+    assert load("out/ball.h5").q[0, 0] == 0.5
+
+
+def test_a_variable_is_a_model_too_and_several_need_a_choice(stick, own):
+    own.write_text(OWN + "one = ball(height=0.2)\n")
+    assert stick("info", "models/drop.py", "--json").code == 0
+    own.write_text(OWN + "one, two = ball(height=0.2), ball()\n")
+    message = stick("run", "models/drop.py")
+    assert message.code == 1
+    assert "makes several systems: choose one, as in models/drop.py:one (one, two)" in message.err
+    own.write_text(OWN + "one, two = ball(height=0.2), ball()\n")
+    chosen = stick("info", "models/drop.py:one", "--json")
+    assert json.loads(chosen.out)["coordinates"] == {"q": 0.2}
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("x = 1\n", "makes no System"),
+        ("import nothing_of_this_name\n", "cannot be run (line 1): ModuleNotFoundError"),
+        ("def f(:\n", "cannot be run (line 1): SyntaxError"),
+        ("def system():\n    return 3\n", "system gives 3, not a System"),
+        ("def system():\n    return 1 / 0\n", "system failed (line 2): ZeroDivisionError"),
+        ("import stickslip as ss\nsystem = ss.System('')\n", "cannot be run (line 2): system: the name must be"),
+        ("import stickslip as ss\nsystem = ss.System('s')\n", "give --dt and --t-end"),
+    ],
+)
+def test_a_file_that_is_no_model_is_refused_with_the_line(stick, own, text, message):
+    own.write_text(text)
+    result = stick("run", "models/drop.py")
+    assert result.code == 1
+    assert message in result.err
+    assert "Traceback" not in result.err
+
+
+def test_files_and_names_that_are_not_there(stick, own):
+    assert "models/none.py does not exist" in stick("run", "models/none.py").err
+    assert "unknown name 'bal'; did you mean 'ball'?" in stick("run", "models/drop.py:bal").err
+    assert "neither a benchmark nor a Python file" in stick("run", "models").err
+
+
+def test_results_are_not_replaced_unless_wanted(stick, fake):
+    assert stick("run", "ball").code == 0
+    before, calls = Path("out/ball.h5").read_bytes(), len(fake.calls)
+    again = stick("run", "ball")
+    assert again.code == 1
+    assert "out/ball.h5 exists already. Add --overwrite" in again.err
+    assert Path("out/ball.h5").read_bytes() == before
+    assert len(fake.calls) == calls  # refused before the simulation
+    assert stick("run", "ball", "--overwrite").code == 0
+    assert stick("plot", "out/ball.h5").out == "replaced out/ball.png\n"
+
+
+def test_every_line_to_try_next_can_be_pasted(stick):
+    result = stick("run", "bouncing_ball", "--dt", "1e-2", "--t-end", "0.1", "--set", "e=0.5", "--out", "my results")
+    lines = result.out.partition("Try next:\n")[2].splitlines()
+    assert len(lines) == 5
+    for line in lines:
+        words = shlex.split(line, comments=True)
+        if words[0] == "stickslip" and "--open" not in words:
+            assert stick(*words[1:]).code == 0, line
+    assert load("my results_fine/bouncing_ball.h5").provenance["parameters"] == {"e": 0.5}
+    assert load("my results_moreau/bouncing_ball.h5").provenance["dt"] == 1e-2
+
+
+def test_summaries_as_json_are_alone_on_stdout(stick):
+    study = ["--dts", "0.04,0.02", "--t-end", "0.4", "--reference", "rattle", "--json"]
+    orders = json.loads(stick("converge", "point_mass_on_slope", "--methods", "rattle", *study).out)["orders"]
+    assert orders["q"]["rattle"] is None or orders["q"]["rattle"] > 1
+    table = json.loads(stick("compare", "bouncing_ball", "--methods", "rattle,moreau", "--t-end", "0.1", "--json").out)
+    assert [row["method"] for row in table["methods"]] == ["rattle", "moreau"]
+    assert set(METHODS) == set(json.loads(stick("list", "--json").out)["methods"])
+
+
+def test_info_names_what_can_be_set(stick):
+    text = stick("info", "slider_crank", "--set", "parts=true").out
+    for word in ("slider-crank", "mu", "crank", "PlanarBody", "Revolute", "friction in 1 direction", "rod.phi"):
+        assert word in text
+    assert ">>>" not in text
+    assert "unknown parameter" in stick("info", "bouncing_ball", "--set", "mass=1").err
+
+
+def test_completion_knows_benchmarks_methods_and_files(own, monkeypatch):
+    from stickslip.cli.common import complete_method, complete_target
+
+    monkeypatch.chdir(own.parent.parent)
+    assert complete_target("slider") == ["slider_crank", "slider_crank_minimal"]
+    assert complete_target("mod") == ["models/"]
+    assert complete_target("models/d") == ["models/drop.py"]
+    assert complete_method("rattle,lob") == ["rattle,lobatto"]
+    assert "_STICKSLIP_COMPLETE" in run_program("--show-completion", "bash", cwd=own.parent).stdout
 
 
 # --- list ---------------------------------------------------------------------------------------------------------
@@ -367,7 +503,7 @@ def test_view_opens_a_browser_only_when_asked(stick, monkeypatch):
     monkeypatch.setattr("webbrowser.open", opened.append)
     stick("view", "bouncing_ball", "--t-end", "0.01")
     assert not opened
-    assert stick("view", "bouncing_ball", "--t-end", "0.01", "--open").out == "wrote out/bouncing_ball.html\n"
+    assert stick("view", "bouncing_ball", "--t-end", "0.01", "--open").out == "replaced out/bouncing_ball.html\n"
     assert opened == [Path("out/bouncing_ball.html").resolve().as_uri()]
 
 
