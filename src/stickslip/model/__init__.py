@@ -2,11 +2,12 @@
 
 from stickslip.model import inertia
 from stickslip.model.bodies import Body, PlanarBody, PointMass, RigidBody
+from stickslip.model.clearance import ClearancePrismatic, ClearanceRevolute
 from stickslip.model.contacts import Contact, Rolling
 from stickslip.model.drives import Friction, Gear, Limits, Motion
 from stickslip.model.forces import Controller, Force, Gravity, Motor, SpringDamper, Torque
 from stickslip.model.frames import Axis, Carrier, Frame, Point, ground
-from stickslip.model.geometry import Box, Capsule, Cylinder, Disk, Ellipsoid, Graph, Line, Plane, Sphere
+from stickslip.model.geometry import Box, Capsule, Cavity, Cylinder, Disk, Ellipsoid, Graph, Line, Plane, Sphere
 from stickslip.model.joints import (
     Cylindrical,
     Fixed,
@@ -29,6 +30,9 @@ __all__ = [
     "Box",
     "Capsule",
     "Carrier",
+    "Cavity",
+    "ClearancePrismatic",
+    "ClearanceRevolute",
     "Contact",
     "Controller",
     "Coulomb",

@@ -16,6 +16,7 @@ from stickslip.model.frames import Carrier, Point, parameters, relative_spin, tr
 from stickslip.model.geometry import (
     Box,
     Capsule,
+    Cavity,
     Cylinder,
     Disk,
     Ellipsoid,
@@ -32,7 +33,8 @@ from stickslip.model.system import System
 
 __all__ = ["Contact", "Line", "Rolling"]
 
-SHAPES: Any = (Point, Sphere, Capsule, Box, Disk, Cylinder, Ellipsoid, Plane, Graph)
+SHAPES: Any = (Point, Sphere, Capsule, Box, Disk, Cylinder, Ellipsoid, Plane, Graph, Cavity)
+CENTERED = 1e-16  # of the squared clearance, see `inside_circle`
 FOOT_ITERATIONS = 6  # of Newton's method for the foot of a sphere on a graph: quadratic, so 1e-3, 1e-6, 1e-12, ...
 
 
@@ -55,7 +57,8 @@ class Contact:
         g_N: the gap,    gamma_F = (t_1 . v, t_2 . v),    v the velocity of the first body's point against the second's
 
     In the plane t = (n_y, -n_x). Pairs: a Point, Sphere, Capsule, Box, Disk, Cylinder or Ellipsoid with a Line (in
-    the plane) or Plane; a Sphere with a Point, Sphere, Capsule or Box; a Point or Sphere with a Graph.
+    the plane) or Plane; a Sphere with a Point, Sphere, Capsule or Box, or in a Cavity; a Point or Sphere with a
+    Graph.
 
     >>> import stickslip as ss
     >>> s = ss.System()
@@ -85,7 +88,7 @@ class Contact:
         first, second = self.geometry_1.body, self.geometry_2.body
         for k, m in enumerate(meetings):
             name = self.name if len(meetings) == 1 else f"{self.name}[{k}]"
-            law.declare(equations, Touch(name, m.gap, _slip(m, second), _spin(m, first, second)))
+            law.declare(equations, Touch(name, m.gap, slip_along(m, second), spin_about(m, first, second)))
 
 
 class Rolling:
@@ -108,10 +111,10 @@ class Rolling:
             raise ModelError(f"rolling {self.name!r}: shapes that touch in several points cannot roll on all of them")
         about = f"the shapes of {self.name!r} do not touch"
         equations.constraint(meetings[0].gap, name=f"{self.name}.touch", about=about)
-        equations.velocity_constraint(_slip(meetings[0], self.geometry_2.body)(None), name=self.name)
+        equations.velocity_constraint(slip_along(meetings[0], self.geometry_2.body)(None), name=self.name)
 
 
-def _slip(m: Meeting, second: Carrier) -> Callable[[Vector | None], np.ndarray]:
+def slip_along(m: Meeting, second: Carrier) -> Callable[[Vector | None], np.ndarray]:
     """Slip velocity along the tangents, or along a direction of the second body and across it."""
 
     def slip(direction: Vector | None) -> np.ndarray:
@@ -125,7 +128,7 @@ def _slip(m: Meeting, second: Carrier) -> Callable[[Vector | None], np.ndarray]:
     return slip
 
 
-def _spin(m: Meeting, first: Carrier, second: Carrier) -> Callable[[], Scalar]:
+def spin_about(m: Meeting, first: Carrier, second: Carrier) -> Callable[[], Scalar]:
     """Relative angular velocity about the normal."""
     return lambda: dot(m.normal, relative_spin(second, first, 3))
 
@@ -150,17 +153,19 @@ def meet(system: System, name: str, first: Any, second: Any) -> Iterator[Meeting
         return _on_graph(system, name, first, second)
     if isinstance(first, Sphere) and isinstance(second, (Point, Sphere, Capsule, Box)):
         return _on_core(system, name, first, second)
+    if isinstance(first, Sphere) and isinstance(second, Cavity):
+        return iter([_in_cavity(system, name, first, second)])
     turned = " (the other way round they can)" if _could(second, first) else ""
     raise ModelError(
         f"contact {name!r}: no contact is known of a {type(first).__name__} with a {type(second).__name__}{turned}. "
-        "Possible are any shape with a Line or Plane, a Sphere with a Point, Sphere, Capsule or Box, a Point or Sphere "
-        "with a Graph"
+        "Possible are any shape with a Line or Plane, a Sphere with a Point, Sphere, Capsule or Box, a Sphere in a Cavity, "
+        "a Point or Sphere with a Graph"
     )
 
 
 def _could(first: Any, second: Any) -> bool:
     return isinstance(second, (Plane, Graph)) or (
-        isinstance(first, Sphere) and isinstance(second, (Point, Capsule, Box))
+        isinstance(first, Sphere) and isinstance(second, (Point, Capsule, Box, Cavity))
     )
 
 
@@ -169,7 +174,7 @@ def _dimension(shape: Any) -> int | None:
         return shape.dimension
     if isinstance(shape, (Disk, Cylinder)):
         return 3
-    if isinstance(shape, Sphere):
+    if isinstance(shape, (Sphere, Cavity)):
         return shape.center.dimension
     if isinstance(shape, Capsule):
         return shape.end_1.dimension
@@ -215,12 +220,44 @@ def _on_core(system: System, name: str, sphere: Sphere, other: Any) -> Iterator[
         e = system.initial_value(n)
         if not np.isfinite(e).all():
             raise ModelError(f"contact {name!r}: the shapes are inside each other at the initial state")
-        e_1, e_2 = triad(e)
-        named = (("e", e), ("e_1", e_1), ("e_2", e_2))
-        return turned_triad(n, *[parameters(system, f"{name}.{key}", value) for key, value in named])
+        return _turning_basis(system, name, n, e)
 
     velocity = sphere.body.velocity_at(place) - other.body.velocity_at(place)
     yield Meeting(distance - R - R_other, n, velocity, basis)
+
+
+def _turning_basis(system: System, name: str, n: np.ndarray, e: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Tangents that turn with the normal n, which is e at first."""
+    e_1, e_2 = triad(e)
+    named = (("e", e), ("e_1", e_1), ("e_2", e_2))
+    return turned_triad(n, *[parameters(system, f"{name}.{key}", value) for key, value in named])
+
+
+def _in_cavity(system: System, name: str, sphere: Sphere, cavity: Cavity) -> Meeting:
+    r, R = (system.parameter(f"{name}.{k}.radius", x.radius) for k, x in (("sphere", sphere), ("cavity", cavity)))
+    c, k = (x.center.position(system, f"{name}.{key}") for key, x in (("sphere", sphere), ("cavity", cavity)))
+    return inside_circle(system, name, c, r, sphere.body, k, R, cavity.body)
+
+
+def inside_circle(
+    system: System, name: str, c: np.ndarray, r: Scalar, inner: Carrier, k: np.ndarray, R: Scalar, outer: Carrier
+) -> Meeting:
+    """A sphere about c in a larger one about k: the gap is R - r - |c - k|.
+
+    A centred sphere has no direction; the tiny length under the root keeps its derivatives finite, and is lost in rounding
+    where they touch.
+    """
+    way = array(c - k)
+    n = array(-way / sqrt(dot(way, way) + CENTERED * (R - r) ** 2))
+    place = array(c - r * n)
+
+    def basis() -> tuple[np.ndarray, ...]:
+        if len(n) == 2:
+            return (array([n[1], -n[0]]),)
+        e = system.initial_value(n)
+        return _turning_basis(system, name, n, e / norm(e) if norm(e) > 0.5 else np.eye(3)[2])
+
+    return Meeting(R - r + dot(n, way), n, inner.velocity_at(place) - outer.velocity_at(place), basis)
 
 
 def _on_graph(system: System, name: str, shape: Point | Sphere, graph: Graph) -> Iterator[Meeting]:

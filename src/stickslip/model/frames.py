@@ -10,12 +10,15 @@ import casadi as ca
 import numpy as np
 
 from stickslip.errors import ModelError
-from stickslip.math import Scalar, Vector, array, column, cross, dot, is_symbolic, norm
+from stickslip.math import Scalar, Vector, array, column, cross, dot, is_symbolic, norm, where
 from stickslip.model.declaration import TIME
 from stickslip.model.given import direction, number, vector
 
 if TYPE_CHECKING:
     from stickslip.model.system import System
+
+
+OPPOSITE = -0.6  # cosine of the angle from which on a normal counts as opposite, see `turned_triad`
 
 
 class Carrier:
@@ -212,9 +215,14 @@ def triad(axis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def turned_triad(n: np.ndarray, e: np.ndarray, e_1: np.ndarray, e_2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Tangents to n: the triad (e, e_1, e_2), turned on the shortest way from e to n. Smooth except at n = -e."""
-    share = array((e + n) / (1 + dot(e, n)))
-    return array(e_1 - dot(e_1, n) * share), array(e_2 - dot(e_2, n) * share)
+    """Tangents to n: the triad (e, e_1, e_2), turned on the shortest way from e to n.
+
+    No field of tangents is continuous on the whole sphere. Where n has turned by more than 127 degrees away from e, the
+    triad (-e, e_1, -e_2) is turned instead: the frame jumps there, once, and is finite for every n.
+    """
+    side = where(dot(e, n) > OPPOSITE, 1.0, -1.0)
+    share = array((side * e + n) / (1 + side * dot(e, n)))
+    return array(e_1 - dot(e_1, n) * share), array(side * (e_2 - dot(e_2, n) * share))
 
 
 def velocities_of(*bodies: Any) -> np.ndarray:

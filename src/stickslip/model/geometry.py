@@ -319,6 +319,27 @@ class Line(Plane):
 
 
 @dataclass(frozen=True)
+class Cavity:
+    """The inside of a circle in the plane, of a sphere in space, around a point of a body: a bore, a socket, a drum.
+
+    >>> import stickslip as ss
+    >>> drum = Cavity(ss.ground.point(0, 0), radius=0.5)
+    """
+
+    center: Point
+    radius: Scalar
+
+    def __post_init__(self) -> None:
+        instance("cavity", "its center", self.center, Point, POINT)
+        _positive("cavity", radius=self.radius)
+
+    @property
+    def body(self) -> Carrier:
+        """The body it belongs to."""
+        return self.center.body
+
+
+@dataclass(frozen=True)
 class Graph:
     """A curved ground: y = height(x) in the plane, z = height(x, y) in space, free above; fixed to the ground or to a
     body.
