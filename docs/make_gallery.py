@@ -277,6 +277,27 @@ def graph(ax: Axes) -> None:
     disc(ax, (0.62, -0.16), 0.22)
 
 
+def cavity(ax: Axes) -> None:
+    disc(ax, (0, 0), 0.65, "white")
+    disc(ax, (0.21, -0.27), 0.3)
+
+
+def journal(ax: Axes) -> None:
+    disc(ax, (0, 0), 0.62, OTHER)
+    disc(ax, (0, 0), 0.42, "white")
+    bar(ax, (0.05, -0.06), (1.05, 0.3))
+    disc(ax, (0.05, -0.06), 0.34)
+
+
+def slider(ax: Axes) -> None:
+    for y, side in ((0.34, 1), (-0.34, -1)):
+        ax.plot([-1, 1], [y, y], color=LINE, lw=1.2)
+        for x in np.arange(-0.95, 1, 0.12):
+            ax.plot([x, x - 0.08], [y, y + side * 0.08], color=LINE, lw=0.6)
+    box(ax, (0, 0), 1.0, 0.5, 5)
+    arrow(ax, (-0.4, 0), (0.4, 0), both=True)
+
+
 def tangents(ax: Axes) -> None:
     ground(ax, -1, 1, -0.5)
     ax.add_patch(Wedge((0, -0.5), 0.9, 60, 120, facecolor="#eeeeee", edgecolor=LINE))
@@ -399,6 +420,7 @@ SHEETS: dict[str, dict[str, Callable[[Axes], None]]] = {
         "Sphere with Box": lambda ax: (box(ax, (0.4, -0.2), 0.8, 0.6, 0, OTHER), disc(ax, (-0.18, 0.28), 0.25)),
         "Sphere with Capsule": lambda ax: (capsule(ax), disc(ax, (-0.3, 0.27), 0.27, OTHER)),
     },
+    "clearance": {"Cavity": cavity, "ClearanceRevolute": journal, "ClearancePrismatic": slider},
     "laws": {
         "Frictionless": frictionless,
         "Coulomb": tangents,
