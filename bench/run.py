@@ -82,9 +82,9 @@ def schemes() -> None:
     for name, scheme in ss.METHODS.items():
         if scheme.compile is not ss.Scheme.compile:
             continue  # no program of stages: event-driven, which has no steps
-        system = rough if scheme.facts.friction else smooth
+        system = rough if scheme().facts.friction else smooth
         runs[name] = lambda system=system, name=name: ss.solve(system, dt * steps, dt, method=name).stats.time_per_step
-        partner[name] = "moreau" if scheme.facts.friction else "moreau, frictionless"
+        partner[name] = "moreau" if scheme().facts.friction else "moreau, frictionless"
     runs["moreau, frictionless"] = lambda: ss.solve(smooth, dt * steps, dt, method="moreau").stats.time_per_step
     partner["moreau, frictionless"] = "moreau, frictionless"
     times = best(runs)

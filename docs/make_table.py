@@ -18,7 +18,7 @@ def table() -> str:
     rows.append("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     yes = {True: "yes", False: ""}
     for name in sorted(ss.METHODS):
-        f = ss.METHODS[name].facts
+        f = ss.METHODS[name]().facts
         order = "exact" if f.order is None else f.order
         levels = ", ".join(f.levels) or "none: drifts"
         words = [yes[f.symmetric], yes[f.variational], yes[f.friction], yes[f.general_kinematics]]

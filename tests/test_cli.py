@@ -402,7 +402,7 @@ def test_list_shows_benchmarks_and_methods_with_their_facts(stick, fake, monkeyp
     assert "a book" in result.out
     for name, scheme in METHODS.items():
         assert name in result.out
-        assert scheme.facts.summary in result.out
+        assert scheme().facts.summary in result.out
     assert "order 2; constraints on position and velocity level" in result.out
 
 

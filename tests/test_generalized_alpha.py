@@ -8,7 +8,9 @@ from scipy.integrate import solve_ivp
 
 import stickslip as ss
 from stickslip.engine.derive import derive
-from stickslip.engine.program import Repeat, assemble
+from stickslip.engine.fields import DT, ONE, T_0, T_1, Field
+from stickslip.engine.flow import Repeat
+from stickslip.engine.program import assemble
 from stickslip.schemes.alpha_motion import chung_hulbert
 
 SMOOTH = ["PV", "PV-2", "P", "V", "A", "Baumgarte"]
@@ -88,7 +90,6 @@ def test_smooth_formulations_reject_contacts_and_name_methods_that_can(constrain
 
 
 def test_facts_follow_the_parameters():
-    assert ss.GeneralizedAlpha.facts == ss.GeneralizedAlpha().facts
     assert ss.GeneralizedAlpha(activation=3).facts == ss.GeneralizedAlpha().facts
     assert ss.GeneralizedAlpha(activation=2).facts.order == 2
     assert ss.GeneralizedAlpha(activation=2).facts.contact_order == 1
@@ -105,7 +106,7 @@ def test_declared_numbers_of_unknowns(options):
     scheme = ss.GeneralizedAlpha(**options)
     n = {"n_u": 3, "n_g": 2, "n_gamma": 0, "n_N": 0, "n_F": 0, "n_P": 2}
     declared = {stage: eval(text, {}, n) for stage, text in scheme.facts.unknowns.items()}
-    program = assemble(derive(PENDULUM), begin=scheme.begin(), step=scheme.step(), carry={}, results={})
+    program = assemble(derive(PENDULUM), begin=scheme.begin(), step=scheme.step(), carry=scheme.carry)
     assert program.unknowns == declared
 
 
@@ -442,22 +443,24 @@ def test_stages_that_do_not_settle_raise():
 def test_repeat_stops_at_the_fixed_point():
     """x = cos(y), y = x as two stages in turn: the fixed point of the cosine, 0.739085."""
 
+    X, Y = Field("x", ONE), Field("y", ONE)
+
     def first(part, s):
-        x, y = s.unknown("x", "one"), s.known("y", "one")
+        x, y = s.unknown(X), s.known(Y)
         s.equation((x - ss.math.cos(y)) * (not s.is_node), for_=x)
 
     def second(part, s):
-        x, y = s.known("x", "one"), s.unknown("y", "one")
+        x, y = s.known(X), s.unknown(Y)
         s.equation((y - x) * (not s.is_node), for_=y)
 
     from stickslip.engine.advance import Clock, Options, advance, workspace
 
-    program = assemble(derive(ss.benchmarks.bouncing_ball()), step=(Repeat((first, second)),), carry={}, results={})
+    program = assemble(derive(ss.benchmarks.bouncing_ball()), step=(Repeat((first, second)),), given=(Y,))
     memory, layout = np.zeros(program.layout.total), program.layout
-    clock = Clock(layout.start["t_0"], layout.start["t_1"], layout.start["dt"], 0.0, 1.0, np.inf)
+    clock = Clock(layout.start[T_0], layout.start[T_1], layout.start[DT], 0.0, 1.0, np.inf)
     iterations, residuals = np.zeros((1, 2), np.int64), np.zeros((1, 2))
     options = Options(1e-10, 30, 0.0)
-    rows, record = np.zeros((2, 1)), layout.places("y")
+    rows, record = np.zeros((2, 1)), layout.places(Y)
     state = (memory, workspace(program), options, clock, 0, 1, record, rows, iterations, residuals)
     done, failed = advance(program.tables, program.begin, program.step, program.carry, *state)
     assert (done, failed) == (1, -1)

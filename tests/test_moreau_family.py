@@ -210,7 +210,7 @@ def test_order_and_levels_with_constraints(method, order):
     for dt in (1e-2, 5e-3, 2.5e-3):
         solution = ss.solve(s, t_end=1.0, dt=dt, method=method, tol=1e-12)
         errors.append(np.abs(solution.q[-1] - exact).max())
-        for level in ss.METHODS[method].facts.levels:
+        for level in ss.METHODS[method]().facts.levels:
             residual = {"position": solution.g, "velocity": solution.g_dot}[level]
             assert np.abs(residual[1:]).max() < 1e-10
     np.testing.assert_allclose(orders(errors), order, atol=0.3)

@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -19,10 +19,11 @@ import numpy as np
 from stickslip._version import __version__
 from stickslip.engine.check import check_initial_state, check_laws, check_mass, highest_frequency
 from stickslip.engine.derive import Model, derive
+from stickslip.engine.fields import RESULTS, SPACES, Field
+from stickslip.engine.flow import StageFunction
 from stickslip.engine.observe import observation, observe
-from stickslip.engine.program import Program, StageFunction
-from stickslip.engine.run import RESULTS, ROUNDING, Failure, Run, Start
-from stickslip.engine.stage import SPACES
+from stickslip.engine.program import Program
+from stickslip.engine.run import ROUNDING, Failure, Run, Start
 from stickslip.errors import ConvergenceError, MethodError, ModelError, OptionError, StabilityWarning
 from stickslip.model.system import System
 from stickslip.schemes import METHODS, Scheme
@@ -142,7 +143,7 @@ def solve(
 
 
 def observe_along(
-    system: System, solution: Solution, quantities: StageFunction, fields: Mapping[str, str]
+    system: System, solution: Solution, quantities: StageFunction, fields: Sequence[Field]
 ) -> dict[str, np.ndarray]:
     """Evaluate `quantities` of a system, as in `engine.observe`, along a solution of it; `fields` as there.
 
@@ -167,7 +168,7 @@ def _solution(run: Run, observing: Program, names: Names, values: np.ndarray) ->
     stats = Stats(run.stages, run.iterations[: run.done], run.residuals[: run.done], run.seconds)
     seen |= {f"P_{space}": c[f"P.{space}"] for space in SPACES}
     arrays: dict[str, Any] = seen | {"t": t, "q": c["q_1"], "u": c["u_1"], "kinetic": kinetic, "potential": potential}
-    extra = {name: c[name] for name in c if name not in ("t", *RESULTS)}
+    extra = {name: c[name] for name in c if name not in ("t", *[each.name for each in RESULTS])}
     return Solution(**arrays, extra=extra, stats=stats, names=names)
 
 
@@ -220,8 +221,8 @@ def _check_capability(scheme: Scheme, model: Model) -> None:
     words = {"contacts": "contacts", "friction": "friction", "general_kinematics": "kinematics other than qdot = u"}
     for need, wanted in needs.items():
         if wanted and not getattr(scheme.facts, need):
-            able = [n for n, s in METHODS.items() if all(getattr(s.facts, k) for k, v in needs.items() if v)]
-            default = METHODS[scheme.name]().options
+            able = [n for n, s in METHODS.items() if all(getattr(s().facts, k) for k, v in needs.items() if v)]
+            default = type(scheme)().options
             changed = ", ".join(f"{k}={v!r}" for k, v in scheme.options.items() if v != default[k])
             method = f"{scheme.name!r} with {changed}" if changed else f"{scheme.name!r}"
             raise MethodError(

@@ -24,7 +24,7 @@ def list_(json: Json = False) -> None:
         say_json(
             {
                 "benchmarks": {name: {key: getattr(b, key) for key in keys} for name, b in REGISTRY.items()},
-                "methods": {name: vars(scheme.facts) for name, scheme in METHODS.items()},
+                "methods": {name: vars(scheme().facts) for name, scheme in METHODS.items()},
             }
         )
         return
@@ -36,7 +36,8 @@ def list_(json: Json = False) -> None:
     console.print()
     methods = table("method", "what it is", "facts", "source")
     for name, scheme in METHODS.items():
-        methods.add_row(name, scheme.facts.summary, _in_words(scheme.facts), scheme.facts.source)
+        facts = scheme().facts
+        methods.add_row(name, facts.summary, _in_words(facts), facts.source)
     console.print(methods)
     first = next(iter(REGISTRY))
     console.print(

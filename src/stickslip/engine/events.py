@@ -13,20 +13,43 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from stickslip.engine.derive import Model
+from stickslip.engine.fields import (
+    PERCUSSIONS,
+    Q_0,
+    Q_1,
+    RESULTS,
+    T_0,
+    U_0,
+    U_1,
+    F,
+    Field,
+    Multipliers,
+    N,
+    Q,
+    U,
+    expand,
+)
 from stickslip.engine.program import Program
-from stickslip.engine.run import RESULTS, Failure, Start
-from stickslip.engine.stage import SPACES
+from stickslip.engine.run import Failure, Start
 
 if TYPE_CHECKING:
     from scipy.integrate import OdeSolver
 
+# What the search for events knows and sees. Masks of modes: CLOSED and STICK are 1 or 0, OPEN is positive for yes.
+CLOSED, OPEN, STICK, SLIDING = Field("closed", N), Field("open", N), Field("stick", F), Field("sliding", F)
+DIRECTION = Field("direction", F)  # of slip, zero where an element does not slide
+A, LA, FORCE_F, RADIUS = Field("a", U), Multipliers("la"), Field("force.F", F), Field("radius", F)
+QDOT, GAP, GAP_DOT, SLIP = Field("qdot", Q), Field("gap", N), Field("gap_dot", N), Field("slip", F)
+LIFTS = Field("lifts", N)  # contacts at rest that will open
+SHIFT = Field("shift", U)
+
 ROUND_OFF = 1e-12  # relative residual of the five problems: their linear systems are solved to about 1e-14
-GAP = 16 * np.finfo(float).eps  # of the size of the coordinates: what counts as touching
+TOUCHING = 16 * np.finfo(float).eps  # of the size of the coordinates: what counts as touching
 # Contacts that close at once in exact arithmetic (a flat face) do so to the accuracy of the positions only. One impact of
 # both differs from two impacts in a row, so approaching contacts within this distance (of the size of the coordinates) are
 # taken together.
 TOGETHER = 1e-10
-SLIP = 1e-10  # speed, relative to the velocities, that counts as none
+NO_SLIP = 1e-10  # speed, relative to the velocities, that counts as none
 MARGIN = 1e-10  # forces: relative distance to zero, or to the friction cone, that counts as none
 SAMPLES = 4  # of every step of the integrator, in search of events; gaps are followed to their minima in between
 
@@ -52,21 +75,20 @@ class Trouble(Exception):
 class Routine:
     """A program of one stage as a function of numbers: fields in, fields out."""
 
-    def __init__(self, program: Program, inputs: Sequence[str], outputs: Sequence[str], start: Start):
+    def __init__(self, program: Program, inputs: Sequence[Field], outputs: Sequence[Field | Multipliers], start: Start):
         from stickslip.engine.advance import workspace
 
         layout = program.layout
         self._program, self._work, self._memory = program, workspace(program), np.zeros(layout.total)
-        self._memory[layout.places("parameters")] = start.parameters
-        self._inputs, self._record = (
-            np.concatenate([layout.places(n) for n in names]).astype(np.int64) for names in (inputs, outputs)
-        )
-        ends = np.cumsum([0, *[layout.size[n] for n in outputs]])
-        self._slices = {n: slice(a, b) for n, a, b in zip(outputs, ends[:-1], ends[1:], strict=True)}
+        self._memory[: layout.parameters] = start.parameters
+        self._inputs, self._record = layout.places(*inputs), layout.places(*outputs)
+        seen = list(expand(outputs))
+        ends = np.cumsum([0, *[layout.size[each] for each in seen]])
+        self._slices = {each: slice(a, b) for each, a, b in zip(seen, ends[:-1], ends[1:], strict=True)}
         self._counts = np.zeros(len(program.solved), np.int64), np.zeros(len(program.solved))
         self._iterations, self._prox = start.max_iterations, start.prox or 0.0
 
-    def __call__(self, *values: float | np.ndarray, scale: float = 1.0) -> dict[str, np.ndarray]:
+    def __call__(self, *values: float | np.ndarray, scale: float = 1.0) -> dict[Field, np.ndarray]:
         """Solve, to ROUND_OFF of `scale`, the expected size of the unknowns; once more if they are found to be larger."""
         from stickslip.engine.advance import Options, call
 
@@ -88,7 +110,7 @@ class Routine:
             )
             size = np.abs(out).max(initial=1.0)
             if failed < 0 and np.isfinite(size):
-                return {name: out[s] for name, s in self._slices.items()}
+                return {each: out[s] for each, s in self._slices.items()}
             if not size > expected:
                 break
         residual, name = float(self._counts[1].max(initial=0.0)), p.solved[0]
@@ -140,21 +162,20 @@ class EventRun:
     def __init__(self, model: Model, programs: Mapping[str, Program], start: Start, options: EventOptions):
         size = programs["motion"].layout.size
         self.options, self.start, self.elements = options, start, _elements(model)
-        state, modes = ("t_0", "q_0", "u_0"), ("closed", "stick", "direction")
-        seen = ("a", "qdot", "la.g", "la.gamma", "la.N", "force.F", "radius", "gap", "gap_dot", "slip")
+        state, modes = (T_0, Q_0, U_0), (CLOSED, STICK, DIRECTION)
+        seen = (A, QDOT, LA.g, LA.gamma, LA.N, FORCE_F, RADIUS, GAP, GAP_DOT, SLIP)
         self._motion = Routine(programs["motion"], (*state, *modes), seen, start)
-        given = (*state, "open", "sliding", "direction")
-        self._choice = Routine(programs["choice"], given, ("status", "la.F", "radius"), start)
-        percussions = tuple(f"P.{space}" for space in SPACES)
-        self._impact = Routine(programs["impact"], (*state, "open"), ("u_1", *percussions), start)
-        self._project_q = Routine(programs["project_positions"], ("t_0", "q_0", "closed"), ("q_1",), start)
-        self._project_u = Routine(programs["project_velocities"], (*state, "closed", "stick"), ("u_1",), start)
+        given = (*state, OPEN, SLIDING, DIRECTION)
+        self._choice = Routine(programs["choice"], given, (LIFTS, LA.F, RADIUS), start)
+        self._impact = Routine(programs["impact"], (*state, OPEN), (U_1, PERCUSSIONS), start)
+        self._project_q = Routine(programs["project_positions"], (T_0, Q_0, CLOSED), (Q_1,), start)
+        self._project_u = Routine(programs["project_velocities"], (*state, CLOSED, STICK), (U_1,), start)
 
         self.done, self.seconds = 0, 0.0
-        self.n_q, self.n_u, self.n_N = start.q.size, start.u.size, size["la.N"]
-        self._sizes = [self.n_q, self.n_u, *[size[f"la.{space}"] for space in SPACES]]
+        self.n_q, self.n_u, self.n_N = start.q.size, start.u.size, size[LA.N]
+        self._sizes = [self.n_q, self.n_u, *[size[each] for each in LA.fields]]
         self.y = np.concatenate([start.q, start.u, np.zeros(sum(self._sizes[2:]))])
-        self.modes = Modes(np.zeros(self.n_N), np.zeros(size["la.F"]), np.zeros(size["la.F"]))
+        self.modes = Modes(np.zeros(self.n_N), np.zeros(size[LA.F]), np.zeros(size[LA.F]))
         self.t, self._step, self._scale = start.t, start.dt, 1.0
         self._floor = np.zeros(self.n_N)  # gaps at the last event where they are negative by rounding errors
         self.rows = np.zeros((start.steps + 1, self.y.size))
@@ -188,7 +209,7 @@ class EventRun:
         """The results so far."""
         n = self.done + 1
         parts = np.split(self.rows[:n], np.cumsum(self._sizes)[:-1], axis=1)
-        out = {name: np.ascontiguousarray(part) for name, part in zip(RESULTS, parts, strict=True)}
+        out = {each.name: np.ascontiguousarray(part) for each, part in zip(RESULTS, parts, strict=True)}
         t = self.start.t + self.start.dt * np.arange(n)
         return {"t": t[:, None], **out, "events": self.events[:n], "last_event": self.last_event[:n]}
 
@@ -257,13 +278,13 @@ class EventRun:
 
     def _rate(self, t: float, y: np.ndarray) -> np.ndarray:
         v = self._see(t, y)
-        return np.concatenate([v["qdot"], v["a"], v["la.g"], v["la.gamma"], v["la.N"], v["force.F"]])
+        return np.concatenate([v[QDOT], v[A], v[LA.g], v[LA.gamma], v[LA.N], v[FORCE_F]])
 
-    def _see(self, t: float, y: np.ndarray) -> dict[str, np.ndarray]:
+    def _see(self, t: float, y: np.ndarray) -> dict[Field, np.ndarray]:
         q, u = y[: self.n_q], y[self.n_q : self.n_q + self.n_u]
         m = self.modes
         v = self._motion(t, q, u, m.closed, m.stick, m.direction, scale=self._scale)
-        self._scale = np.abs(v["a"]).max(initial=1.0)
+        self._scale = np.abs(v[A]).max(initial=1.0)
         return v
 
     # -- events ----------------------------------------------------------------------------------------------------
@@ -294,21 +315,21 @@ class EventRun:
     def _watch(self, t: float, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What a `Sample` holds: contacts first, then friction elements."""
         v, m = self._see(t, y), self.modes
-        force = MARGIN * max(1.0, np.abs(v["la.N"]).max(initial=0.0))
-        reach = GAP * max(1.0, np.abs(y[: self.n_q]).max(initial=0.0))
+        force = MARGIN * max(1.0, np.abs(v[LA.N]).max(initial=0.0))
+        reach = TOUCHING * max(1.0, np.abs(y[: self.n_q]).max(initial=0.0))
         closed = m.closed > 0
-        out = [np.where(closed, v["la.N"] + force, v["gap"] - self._floor + reach)]
+        out = [np.where(closed, v[LA.N] + force, v[GAP] - self._floor + reach)]
         for e in self.elements:
             d, stick = m.direction[e.rows], m.stick[e.rows][0] > 0
             if stick:
-                margin = v["radius"][e.rows][0] - np.linalg.norm(v["force.F"][e.rows])
+                margin = v[RADIUS][e.rows][0] - np.linalg.norm(v[FORCE_F][e.rows])
                 out.append([margin + force])
             else:
-                out.append([d @ v["slip"][e.rows] + self._no_slip(y) if d.any() else 1.0])
-        return np.concatenate(out), np.where(closed, 1.0, v["gap_dot"])
+                out.append([d @ v[SLIP][e.rows] + self._no_slip(y) if d.any() else 1.0])
+        return np.concatenate(out), np.where(closed, 1.0, v[GAP_DOT])
 
     def _no_slip(self, y: np.ndarray) -> float:
-        return SLIP * max(1.0, np.abs(y[self.n_q : self.n_q + self.n_u]).max(initial=0.0))
+        return NO_SLIP * max(1.0, np.abs(y[self.n_q : self.n_q + self.n_u]).max(initial=0.0))
 
     def _transition(self, event: int) -> None:
         """New modes after an event."""
@@ -318,7 +339,7 @@ class EventRun:
             return self._settle(landing=event)
         e = self.elements[event - self.n_N]
         if self.modes.stick[e.rows][0] > 0:
-            force = self._see(self.t, self.y)["force.F"][e.rows]
+            force = self._see(self.t, self.y)[FORCE_F][e.rows]
             return self._settle(slipping=event - self.n_N, direction=-force / np.linalg.norm(force))
         return self._settle(stopping=event - self.n_N)
 
@@ -339,29 +360,29 @@ class EventRun:
         rest = self.options.rest_velocity
         v = self._see(self.t, self.y)
         size = max(1.0, np.abs(self.y[: self.n_q]).max(initial=0.0))
-        near = np.where(v["gap_dot"] < -rest, TOGETHER, 2 * GAP) * size
-        touching = (self.modes.closed > 0) | (v["gap"] <= near)
+        near = np.where(v[GAP_DOT] < -rest, TOGETHER, 2 * TOUCHING) * size
+        touching = (self.modes.closed > 0) | (v[GAP] <= near)
         if landing is not None:
             touching[landing] = True
         self.modes.closed = touching.astype(float)
         self._project(positions=True)
         for _ in range(self.options.max_events):
             v = self._see(self.t, self.y)
-            if not (touching & (v["gap_dot"] < -rest)).any():
+            if not (touching & (v[GAP_DOT] < -rest)).any():
                 break
             self._jump(touching)
         else:
             raise Trouble("impact", f"impacts at t = {self.t:.9g} follow one another without end")
-        resting = touching & (v["gap_dot"] <= rest)
+        resting = touching & (v[GAP_DOT] <= rest)
         if leaving is not None:
             resting[leaving] = False
-        self._choose(resting, v["slip"], slipping, direction, stopping)
+        self._choose(resting, v[SLIP], slipping, direction, stopping)
 
     def _jump(self, touching: np.ndarray) -> None:
         """An impact (2)."""
         q, u = self.y[: self.n_q], self.y[self.n_q : self.n_q + self.n_u]
         v = self._impact(self.t, q, u, np.where(touching, -1.0, 1.0), scale=np.abs(u).max(initial=1.0))
-        self.y[self.n_q :] = np.concatenate([v["u_1"], self.y[self.n_q + self.n_u :] + _percussions(v)])
+        self.y[self.n_q :] = np.concatenate([v[U_1], self.y[self.n_q + self.n_u :] + _percussions(v)])
 
     def _choose(
         self, resting: np.ndarray, slip: np.ndarray, slipping: int, direction: np.ndarray | None, stopping: int
@@ -383,11 +404,11 @@ class EventRun:
         self._project()
         q, u = self.y[: self.n_q], self.y[self.n_q : self.n_q + self.n_u]
         v = self._choice(self.t, q, u, np.where(resting, -1.0, 1.0), 1.0 - still, given, scale=self._scale)
-        closed = resting & (v["status"] < 0)
+        closed = resting & (v[LIFTS] < 0)
         for e in self.elements:
             if not still[e.rows].any():
                 continue
-            force, radius = v["la.F"][e.rows], v["radius"][e.rows][0]
+            force, radius = v[LA.F][e.rows], v[RADIUS][e.rows][0]
             size = np.linalg.norm(force)
             if e.normal >= 0 and not closed[e.normal]:
                 still[e.rows] = 0.0
@@ -398,11 +419,11 @@ class EventRun:
                 given[e.rows] = 0.0
         self.modes = Modes(closed.astype(float), still, given)
         self._project()
-        self._floor = np.minimum(self._see(self.t, self.y)["gap"], 0.0)
+        self._floor = np.minimum(self._see(self.t, self.y)[GAP], 0.0)
 
     def _follow_directions(self) -> None:
         """Directions of slip in the plane turn with the slip."""
-        slip = self._see(self.t, self.y)["slip"]
+        slip = self._see(self.t, self.y)[SLIP]
         for e in self.elements:
             d, v = self.modes.direction[e.rows], slip[e.rows]
             if d.size > 1 and d.any() and np.linalg.norm(v) > 2 * self._no_slip(self.y):
@@ -411,16 +432,16 @@ class EventRun:
     def _project(self, positions: bool = False) -> float:
         """q and u onto the constraints of the modes (4, 5), or q alone; how far that was."""
         q, u, m = self.y[: self.n_q], self.y[self.n_q : self.n_q + self.n_u], self.modes
-        q_1 = self._project_q(self.t, q, m.closed)["q_1"]
+        q_1 = self._project_q(self.t, q, m.closed)[Q_1]
         size = np.abs(u).max(initial=1.0)
-        u_1 = u if positions else self._project_u(self.t, q_1, u, m.closed, m.stick, scale=size)["u_1"]
+        u_1 = u if positions else self._project_u(self.t, q_1, u, m.closed, m.stick, scale=size)[U_1]
         moved = max(np.abs(q_1 - q).max(initial=0.0), np.abs(u_1 - u).max(initial=0.0))
         self.y[: self.n_q], self.y[self.n_q : self.n_q + self.n_u] = q_1, u_1
         return moved
 
 
-def _percussions(v: Mapping[str, np.ndarray]) -> np.ndarray:
-    return np.concatenate([v[f"P.{space}"] for space in SPACES])
+def _percussions(v: Mapping[Field, np.ndarray]) -> np.ndarray:
+    return np.concatenate([v[each] for each in PERCUSSIONS.fields])
 
 
 def _root(f: Callable[[float], float], a: float, b: float) -> float:

@@ -7,7 +7,7 @@ outputs are sorted into residuals, triplets of the Jacobian and laws by index ta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import casadi as ca
@@ -15,43 +15,27 @@ import numpy as np
 
 from stickslip.engine import tables as tb
 from stickslip.engine.derive import Model, PartType
+from stickslip.engine.fields import DT, SPACES, Field, Multipliers, Space, expand
+from stickslip.engine.flow import If, Repeat, StageFunction, Step, check_claims, fields_of, memory_of, stages_of
 from stickslip.engine.kernel import Kernel, compile_kernel
-from stickslip.engine.stage import BALL, SPACES, ZERO, Stage
+from stickslip.engine.stage import BALL, ZERO, Stage
 
-StageFunction = Callable[[PartType, Stage], None]
 NOWHERE = -1  # place of a value that is not used
 
 
 @dataclass(frozen=True)
-class If:
-    """A branch of a program: `then` if any entry of the field `test` is positive, else `otherwise`."""
-
-    test: str
-    then: tuple[Step, ...]
-    otherwise: tuple[Step, ...] = ()
-
-
-@dataclass(frozen=True)
-class Repeat:
-    """Stages that are solved one after another, again and again, until none of them changes anything."""
-
-    stages: tuple[StageFunction, ...]
-
-
-Step = StageFunction | If | Repeat
-
-
-@dataclass(frozen=True)
 class Layout:
-    """Where every field lies in the memory."""
+    """Where every field lies in the memory; the parameters come first."""
 
-    start: Mapping[str, int]
-    size: Mapping[str, int]
+    start: Mapping[Field, int]
+    size: Mapping[Field, int]
+    parameters: int
     total: int
 
-    def places(self, name: str) -> np.ndarray:
-        """The places of a field."""
-        return np.arange(self.start[name], self.start[name] + self.size[name])
+    def places(self, *fields: Field | Multipliers) -> np.ndarray:
+        """The places of fields, one after another."""
+        pieces = [np.arange(self.start[each], self.start[each] + self.size[each]) for each in expand(fields)]
+        return np.concatenate([np.zeros(0, np.int64), *pieces])
 
 
 @dataclass(frozen=True)
@@ -64,6 +48,7 @@ class Program:
     begin: np.ndarray  # instructions before the first step
     step: np.ndarray  # instructions of every step
     carry: np.ndarray  # copies after it: (source, target, size)
+    memory: tuple[Field, ...]  # what a step reads before it writes it
     decides_step: bool  # whether a stage gives dt a new value, so that the number of steps is not known beforehand
     solved: tuple[str, ...]  # names of the stages that are solved, in the order of `tables.problems`
     raw_size: int
@@ -83,25 +68,26 @@ def assemble(
     *,
     begin: Sequence[Step] = (),
     step: Sequence[Step],
-    carry: Mapping[str, str],
-    results: Mapping[str, str],
+    carry: Mapping[Field | Multipliers, Field | Multipliers] | None = None,
+    results: Sequence[Field | Multipliers] = (),
+    given: Sequence[Field] = (),
+    name: str = "the program",
 ) -> Program:
     """Compile a scheme for a model.
 
-    `begin` and `step` are the scheme's stages, `carry` says which field becomes which of the next step, `results` names
-    fields that exist in any case, with their space.
+    `begin` and `step` are the scheme's stages, `carry` says which field becomes which of the next step, `results` are fields
+    that have a value after every step, `given` those that have one before. `name` is for messages.
     """
     groups = _group(model)
     space = _Spaces(model)
-    stages = list(dict.fromkeys([*_stages(begin), *_stages(step)]))
+    stages = list(dict.fromkeys([*stages_of(begin), *stages_of(step)]))
     sheets = {stage: _write(stage, groups) for stage in stages}
-    fields = {"t_0": "one", "t_1": "one", "dt": "one", "q_0": "q", "u_0": "u", **results}
-    for sheet in (s for kinds in sheets.values() for s in kinds):
-        uses = [(name, where) for d in (sheet.inputs, sheet.unknowns, sheet.updates) for name, (where, _) in d.items()]
-        for name, where in [*uses, *sheet.statuses.items()]:
-            if fields.setdefault(name, where) != where:
-                raise TypeError(f"field {name!r} is used in the spaces {fields[name]!r} and {where!r}")
+    copies = dict(zip(expand(carry or {}), expand((carry or {}).values()), strict=True))
+    memory = memory_of(name, sheets, begin, step, copies, tuple(expand(results)), given)
+    fields = fields_of(sheets, given, copies, tuple(copies.values()), tuple(expand(results)))
     layout = _lay_out(fields, space, len(model.system.parameter_symbols()))
+    for stage in stages:
+        _check_claims(stage.__name__, sheets[stage], groups, space)
 
     builder = _Builder(groups, space, layout)
     solve, evaluate, guesses = {}, {}, {}
@@ -135,8 +121,9 @@ def assemble(
         tables=builder.tables(),
         begin=_array(code(begin), 4),
         step=_array(code(step), 4),
-        carry=_array([_copy(layout, source, target)[1:] for target, source in carry.items()], 3),
-        decides_step=any("dt" in sheet.updates for kinds in sheets.values() for sheet in kinds),
+        carry=_array([_copy(layout, source, target)[1:] for target, source in copies.items()], 3),
+        memory=memory,
+        decides_step=any(DT in sheet.updates for kinds in sheets.values() for sheet in kinds),
         solved=tuple(stage.__name__ for stage in stages if solve[stage] is not None),
         raw_size=builder.raw_size,
         n_max=builder.n_max,
@@ -146,17 +133,7 @@ def assemble(
     )
 
 
-def _stages(items: Sequence[Step]) -> Iterator[StageFunction]:
-    for item in items:
-        if isinstance(item, If):
-            yield from _stages((*item.then, *item.otherwise))
-        elif isinstance(item, Repeat):
-            yield from item.stages
-        else:
-            yield item
-
-
-def _copy(layout: Layout, source: str, target: str) -> list[int]:
+def _copy(layout: Layout, source: Field, target: Field) -> list[int]:
     return [tb.COPY, layout.start[source], layout.start[target], layout.size[target]]
 
 
@@ -211,17 +188,24 @@ class _Spaces:
         return np.array([self._rows[i][space] for i in members], dtype=np.int64).reshape(len(members), -1)
 
 
-def _lay_out(fields: Mapping[str, str], space: _Spaces, n_parameters: int) -> Layout:
-    start, size, total = {"parameters": 0}, {"parameters": n_parameters}, n_parameters
-    for name, where in fields.items():
-        start[name], size[name] = total, space.size[where]
-        total += size[name]
-    return Layout(start, size, total)
+def _lay_out(fields: Sequence[Field], space: _Spaces, n_parameters: int) -> Layout:
+    start, size, total = {}, {}, n_parameters
+    for each in fields:
+        start[each], size[each] = total, space.size[each.space]
+        total += size[each]
+    return Layout(start, size, n_parameters, total)
+
+
+def _check_claims(name: str, sheets: Sequence[Stage], groups: Sequence[_Group], space: _Spaces) -> None:
+    """All nodes, and one instance of each type of part."""
+    members = [group.members if group.is_node else group.members[:1] for group in groups]
+    parameters = [group.parameters[: len(mine)] for group, mine in zip(groups, members, strict=True)]
+    check_claims(name, sheets, lambda k, where: space.rows(members[k], where), parameters)
 
 
 def _write(stage: StageFunction, groups: Sequence[_Group]) -> list[Stage]:
     """The stage's sheet for each part type."""
-    affine: dict[str, bool] = {}
+    affine: dict[tuple[Field, ...], bool] = {}
     sheets: list[Stage] = []
     for _ in range(2):
         sheets = [Stage(group.type, group.is_node, affine) for group in groups]
@@ -230,9 +214,9 @@ def _write(stage: StageFunction, groups: Sequence[_Group]) -> list[Stage]:
         if all(affine.values()):
             break  # else once more: a position that cannot be eliminated for one block is an unknown for all of them
     for sheet in sheets:
-        for name, (_, symbol) in sheet.unknowns.items():
-            if symbol.numel() and name not in sheet.equations and all(law.by != name for law in sheet.laws):
-                raise TypeError(f"{stage.__name__}: no equation determines the unknown {name!r}")
+        for unknown, symbol in sheet.unknowns.items():
+            if symbol.numel() and unknown not in sheet.equations and all(law.by != unknown for law in sheet.laws):
+                raise TypeError(f"{stage.__name__}: no equation determines the unknown {unknown.name!r}")
     return sheets
 
 
@@ -270,12 +254,11 @@ class _Builder:
         self._length[name] += len(rows)
         return first, self._length[name]
 
-    def _add_group(self, group: _Group, sheet: Stage, function: ca.Function, names: Sequence[str], raw: int) -> int:
+    def _add_group(self, group: _Group, sheet: Stage, function: ca.Function, names: Sequence[Field], raw: int) -> int:
         """Compile a kernel of the fields `names` and the parameters; return its number of outputs."""
         kernel = compile_kernel(function)
         self.kernels.append(kernel)
-        where = {**sheet.inputs, **sheet.unknowns}
-        places = [self.layout.start[n] + self.space.rows(group.members, where[n][0]) for n in names]
+        places = [self.layout.start[n] + self.space.rows(group.members, n.space) for n in names]
         gather = np.hstack([*places, group.parameters]).ravel()
         first, _ = self._append("gather", gather)
         row = [kernel.address, len(group.members), kernel.n_in, kernel.n_out, first, raw]
@@ -286,30 +269,30 @@ class _Builder:
 
     def evaluation(self, name: str, sheets: Sequence[Stage]) -> int | None:
         """Add the explicit updates of a stage; return its number."""
-        targets = {n: where for sheet in sheets for n, (where, _) in sheet.updates.items()}
+        targets = list(dict.fromkeys(n for sheet in sheets for n in sheet.updates))
         if not targets:
             return None
         g_0, raw, scatter = self._length["groups"], 0, []
-        taken: set[str] = set()
+        taken: set[Field] = set()
         for group, sheet in zip(self.groups, sheets, strict=True):
-            values = {n: (where, e) for n, (where, e) in sheet.updates.items() if e.numel() and n not in taken}
+            values = {n: e for n, e in sheet.updates.items() if e.numel() and n not in taken}
             if not values:
                 continue
-            symbols = {n: s for n, (_, s) in {**sheet.inputs, **sheet.unknowns}.items()}
-            outputs = ca.vertcat(*[ca.densify(e) for _, e in values.values()])
+            symbols = {**sheet.inputs, **sheet.unknowns}
+            outputs = ca.vertcat(*[ca.densify(e) for e in values.values()])
             used = [n for n, s in symbols.items() if s.numel() and ca.depends_on(outputs, s)]
             function = ca.Function(f"{name}_update", [*[symbols[n] for n in used], sheet.part.parameters], [outputs])
             n_out = self._add_group(group, sheet, function, used, raw)
-            columns = [self.layout.start[n] + self.space.rows(group.members, w) for n, (w, _) in values.items()]
+            columns = [self.layout.start[n] + self.space.rows(group.members, n.space) for n in values]
             for n, column in zip(values, columns, strict=True):
-                if n in sheet.single:
+                if n.space == Space.ONE and n in sheet.claims:  # the same for all: taken once, not summed
                     column[1:] = NOWHERE
                     taken.add(n)
             places = np.hstack(columns)
             index = raw + n_out * np.arange(len(group.members))[:, None] + np.arange(n_out)[None, :]
             scatter.append(np.stack([places.ravel(), index.ravel()], axis=1)[places.ravel() != NOWHERE])
             raw += n_out * len(group.members)
-        clear = np.concatenate([self.layout.places(n) for n in targets])
+        clear = self.layout.places(*targets)
         row = [g_0, self._length["groups"], *self._append("clear", clear)]
         row += self._append("scatter", np.concatenate([np.zeros((0, 2), np.int64), *scatter]))
         self.raw_size = max(self.raw_size, raw)
@@ -319,11 +302,11 @@ class _Builder:
 
     def problem(self, name: str, sheets: Sequence[Stage]) -> int | None:
         """Add the one-step problem of a stage; return its number, or None if it has no unknowns."""
-        unknowns = {n: where for sheet in sheets for n, (where, _) in sheet.unknowns.items()}
+        unknowns = list(dict.fromkeys(u for sheet in sheets for u in sheet.unknowns))
         first, n = {}, 0
-        for u, where in unknowns.items():
+        for u in unknowns:
             first[u] = n
-            n += self.space.size[where]
+            n += self.space.size[u.space]
         if n == 0:
             return None
         g_0, raw = self._length["groups"], 0
@@ -337,7 +320,7 @@ class _Builder:
             count = len(group.members)
             columns = np.hstack(
                 [np.zeros((count, 0), np.int64)]
-                + [first[u] + self.space.rows(group.members, where) for u, (where, _) in sheet.unknowns.items()]
+                + [first[u] + self.space.rows(group.members, u.space) for u in sheet.unknowns]
             )
             base = raw + n_out * np.arange(count)[:, None]
             rows.append(np.stack([columns[:, local.rows].ravel(), (base + local.at[None, :]).ravel()], axis=1))
@@ -346,7 +329,7 @@ class _Builder:
             entries.append(np.stack(triple, axis=1))
             blocks += [(block, columns[i], int(base[i, 0])) for block in local.blocks() for i in range(count)]
             raw += n_out * count
-        row = [n, self._append("slots", np.concatenate([self.layout.places(u) for u in unknowns]))[0]]
+        row = [n, self._append("slots", self.layout.places(*unknowns))[0]]
         row += [g_0, self._length["groups"]]
         row += self._append("rows", np.concatenate([np.zeros((0, 2), np.int64), *rows]))
         triplets = np.concatenate([np.zeros((0, 3), np.int64), *entries])
@@ -370,12 +353,11 @@ class _Builder:
         self.matrix_size = max(self.matrix_size, n * (n if band < 0 else 3 * band + 1))
         return self._append("problems", [row])[0]
 
-    def _block(self, block: _Block, columns: np.ndarray, base: int, first: Mapping[str, int]) -> list[int]:
+    def _block(self, block: _Block, columns: np.ndarray, base: int, first: Mapping[Field, int]) -> list[int]:
         """The table row of a law; `columns` maps local to global unknowns, `base` is where the instance's values begin."""
         own = columns[block.rows]
         row_in_space = int(own[0]) - first[block.by]
-        fields = (block.where, block.status, block.when, block.unless)
-        places = [-1 if f is None else self.layout.start[f] + row_in_space for f in fields]
+        places = [-1 if mask is None else self.layout.start[mask] + row_in_space for mask in block.masks]
         parts_0 = self._length["parts"]
         ends = []
         for component, col, at in block.triplets:
@@ -392,11 +374,8 @@ class _Block:
 
     law: int
     kind: int
-    by: str
-    where: str | None
-    status: str | None
-    when: str | None
-    unless: str | None
+    by: Field
+    masks: tuple[Field | None, ...]
     rows: np.ndarray
     y: int
     z: int
@@ -409,11 +388,11 @@ class _Local:
 
     def __init__(self, sheet: Stage):
         self.sheet = sheet
-        self.x = ca.vertcat(ca.SX(0, 1), *[s for _, s in sheet.unknowns.values()])
+        self.x = ca.vertcat(ca.SX(0, 1), *sheet.unknowns.values())
         at, self._column = 0, {}
-        for name, (_, s) in sheet.unknowns.items():
-            self._column[name] = at
-            at += s.numel()
+        for unknown, symbol in sheet.unknowns.items():
+            self._column[unknown] = at
+            at += symbol.numel()
         smooth = {n: e for n, e in sheet.equations.items() if not ca.SX(e).is_zero()}
         values = list(smooth.values())
         rows = [self._column[n] + np.arange(e.numel()) for n, e in smooth.items()]
@@ -434,7 +413,7 @@ class _Local:
         self.jacobian = ca.jacobian(self.outputs, self.x)
         self._row = np.array(self.jacobian.sparsity().row(), dtype=np.int64)
         self._col = np.array(self.jacobian.sparsity().get_col(), dtype=np.int64)
-        symbols = {n: s for n, (_, s) in {**sheet.inputs, **sheet.unknowns}.items()}
+        symbols = {**sheet.inputs, **sheet.unknowns}
         self.fields = [n for n, s in symbols.items() if s.numel() and ca.depends_on(self.outputs, s)]
         self._symbols = symbols
 
@@ -468,8 +447,7 @@ class _Local:
                     self._triplets(r, 1) if r >= 0 else self._triplets(0, 0),
                 )
                 rows = self._column[law.by] + first + np.arange(size)
-                fields = (law.where, law.status, law.when, law.unless)
-                yield _Block(k, law.kind, law.by, *fields, rows, y + first, z + first, r, triplets)
+                yield _Block(k, law.kind, law.by, law.masks, rows, y + first, z + first, r, triplets)
 
 
 def _delassus(

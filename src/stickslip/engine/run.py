@@ -9,10 +9,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from stickslip.engine.fields import DT, Q_0, RESULTS, T_0, T_1, U_0, Field
 from stickslip.engine.program import Program
-from stickslip.engine.stage import SPACES
 
-RESULTS = {"q_1": "q", "u_1": "u"} | {f"P.{space}": space for space in SPACES}
 NOTHING = np.zeros((0, 4), np.int64)  # a program without instructions
 ROUNDING = 1e-9  # of a step, that the last time may miss t_end by
 CHUNK_SECONDS = 0.1  # of compiled steps between two looks at the clock and at Ctrl-C
@@ -46,7 +45,7 @@ class Run(Protocol):
     """One trajectory in the making: `done` of the steps are there, `complete` says whether that is all, `failure` why not.
 
     iterations and residuals have a row per step and a column per stage; `columns()` are the results so far by name: t, the
-    names of RESULTS, and whatever else the scheme records, each with a row for the start and one per step.
+    fields of RESULTS, and whatever else the scheme records, each with a row for the start and one per step.
     """
 
     done: int
@@ -67,7 +66,7 @@ class Run(Protocol):
 class ProgramRun:
     """A run of a program of stages: its memory, and the rows that are filled."""
 
-    def __init__(self, program: Program, start: Start, extra: tuple[str, ...] = ()):
+    def __init__(self, program: Program, start: Start, extra: tuple[Field, ...] = ()):
         from stickslip.engine.advance import Clock, Options, workspace
 
         layout, steps = program.layout, start.steps
@@ -75,17 +74,17 @@ class ProgramRun:
         self.failure: Failure | None = None
         self.seconds = 0.0
         self.memory = np.zeros(layout.total)
-        self.memory[layout.places("parameters")] = start.parameters
-        self.memory[layout.places("q_0")], self.memory[layout.places("u_0")] = start.q, start.u
+        self.memory[: layout.parameters] = start.parameters
+        self.memory[layout.places(Q_0)], self.memory[layout.places(U_0)] = start.q, start.u
         self.fields = [*RESULTS, *extra]
-        self.record = np.concatenate([layout.places("t_1"), *[layout.places(name) for name in self.fields]])
+        self.record = layout.places(T_1, *self.fields)
         self.rows = np.zeros((steps + 1, self.record.size))
         self.rows[0, : 1 + start.q.size + start.u.size] = np.concatenate([[start.t], start.q, start.u])
         self.iterations = np.zeros((max(steps, 1), len(program.solved)), np.int64)
         self.residuals = np.zeros((max(steps, 1), len(program.solved)))
         self.work, self.options = workspace(program), Options(start.tol, start.max_iterations, start.prox or 0.0)
         end = start.t_end - ROUNDING * start.dt if program.decides_step else math.inf
-        t_0, t_1, dt = (layout.start[name] for name in ("t_0", "t_1", "dt"))
+        t_0, t_1, dt = (layout.start[each] for each in (T_0, T_1, DT))
         self.clock = Clock(t_0, t_1, dt, float(start.t), float(start.dt), end)
 
     @property
@@ -151,15 +150,16 @@ class ProgramRun:
         )
         if failed >= 0:
             self.failure = self._describe(failed)
-        further = 1 + sum(p.layout.size[name] for name in RESULTS)
+        further = 1 + sum(p.layout.size[each] for each in RESULTS)
         self.rows[0, further:] = rows[1, further:]
 
     def columns(self) -> dict[str, np.ndarray]:
         """The rows that are done, split into fields."""
         rows = self.rows[: self.done + 1]
-        ends = np.cumsum([1, *[self.program.layout.size[name] for name in self.fields]])
+        ends = np.cumsum([1, *[self.program.layout.size[each] for each in self.fields]])
         parts = np.split(rows, ends[:-1], axis=1)
-        return {name: np.ascontiguousarray(part) for name, part in zip(["t", *self.fields], parts, strict=True)}
+        names = ["t", *[each.name for each in self.fields]]
+        return {name: np.ascontiguousarray(part) for name, part in zip(names, parts, strict=True)}
 
     def _describe(self, failed: int) -> Failure:
         residual, count = float(self.residuals[self.done, failed]), self.iterations[self.done, failed]

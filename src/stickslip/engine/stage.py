@@ -2,14 +2,9 @@
 
 A scheme's stage is a method `stage(part, s)`. It reads known fields from the sheet `s`, asks for unknowns, and writes
 equations and laws. It is called once for every type of part, with that part's functions of mechanics; a row of the whole
-system is the sum over its parts.
+system is the sum over its parts. Fields are objects, see `engine.fields`.
 
-Fields are vectors over the whole system that live in one of the spaces
-
-    q    coordinates              u    velocities             one   a single number
-    g    bilateral, position      gamma  bilateral, velocity  N     normal contacts      F   slip components
-
-and are seen by a part through its local slice. Every field keeps its value from stage to stage and from step to step.
+A *mask* is a field that means yes where it is positive: a gap is a mask of open contacts.
 """
 
 from __future__ import annotations
@@ -17,13 +12,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import overload
 
 import casadi as ca
 import numpy as np
 
+from stickslip.engine import fields as f
 from stickslip.engine.derive import PartType, Percussions
+from stickslip.engine.fields import SPACES, Field, Multipliers, Space
 
-SPACES = ("g", "gamma", "N", "F")
 ZERO, NORMAL, BALL = 0, 1, 2  # kinds of laws, as the solver knows them
 
 
@@ -31,20 +28,25 @@ ZERO, NORMAL, BALL = 0, 1, 2  # kinds of laws, as the solver knows them
 class Law:
     """Rows y paired with the multipliers z of the unknown `by`.
 
-    ZERO: y = 0. NORMAL: 0 <= y, 0 <= z, y z = 0. BALL: -z in the ball of `radius`, y in its normal cone. Rows whose field
-    `where` is positive are switched off (z = 0); the branch that was taken is kept in the field `status`, -1 for
-    closed. A law applies only to elements whose field `when` is positive and whose field `unless` is not.
+    ZERO: y = 0. NORMAL: 0 <= y, 0 <= z, y z = 0. BALL: -z in the ball of `radius`, y in its normal cone. Rows in the mask
+    `open_where` are switched off (z = 0). The branch that was taken is kept in the mask `mark`: of open contacts, or of
+    elements that slip. A law applies only to elements in the mask `only_where` and outside of `except_where`.
     """
 
     kind: int
-    by: str
+    by: Field
     y: ca.SX
     z: ca.SX
     radius: ca.SX
-    where: str | None = None
-    status: str | None = None
-    when: str | None = None
-    unless: str | None = None
+    open_where: Field | None = None
+    mark: Field | None = None
+    only_where: Field | None = None
+    except_where: Field | None = None
+
+    @property
+    def masks(self) -> tuple[Field | None, ...]:
+        """The fields that it reads and writes, in the order in which the solver knows them."""
+        return self.open_where, self.mark, self.only_where, self.except_where
 
 
 @dataclass
@@ -53,98 +55,103 @@ class Stage:
 
     part: PartType
     is_node: bool
-    affine: dict[str, bool]  # positions by name: whether they could be eliminated for all blocks; found on the nodes
-    inputs: dict[str, tuple[str, ca.SX]] = field(default_factory=dict)
-    unknowns: dict[str, tuple[str, ca.SX]] = field(default_factory=dict)
-    guesses: dict[str, str | None] = field(default_factory=dict)
-    equations: dict[str, ca.SX] = field(default_factory=dict)
+    affine: dict[tuple[Field, ...], bool]  # whether positions could be eliminated for all blocks; found on the nodes
+    inputs: dict[Field, ca.SX] = field(default_factory=dict)
+    unknowns: dict[Field, ca.SX] = field(default_factory=dict)
+    guesses: dict[Field, Field | None] = field(default_factory=dict)
+    equations: dict[Field, ca.SX] = field(default_factory=dict)
     laws: list[Law] = field(default_factory=list)
-    updates: dict[str, tuple[str, ca.SX]] = field(default_factory=dict)
-    single: set[str] = field(default_factory=set)  # updates that are taken once, not summed over parts
-    statuses: dict[str, str] = field(default_factory=dict)
+    updates: dict[Field, ca.SX] = field(default_factory=dict)  # what this part contributes
+    claims: dict[Field, ca.SX] = field(default_factory=dict)  # values that all who know them must agree on
 
     # -- what is known ---------------------------------------------------------------------------------------------
 
-    def known(self, name: str, space: str) -> ca.SX:
-        """The local slice of a field that has a value before this stage."""
-        if name not in self.inputs:
-            self.inputs[name] = (space, ca.SX.sym(name, self.part.n[space]))
-        return self.inputs[name][1]
+    @overload
+    def known(self, field: Field) -> ca.SX: ...
 
-    def known_percussions(self, name: str) -> Percussions:
-        """Percussions that an earlier stage determined."""
-        return Percussions(*[self.known(f"{name}.{space}", space) for space in SPACES])
+    @overload
+    def known(self, field: Multipliers) -> Percussions: ...
+
+    def known(self, field: Field | Multipliers) -> ca.SX | Percussions:
+        """The local slice of a field, or of four, that has a value before this stage."""
+        if isinstance(field, Multipliers):
+            return Percussions(*[self.known(x) for x in field.fields])
+        if field not in self.inputs:
+            self.inputs[field] = ca.SX.sym(field.name, self.part.n[field.space])
+        return self.inputs[field]
 
     @property
     def t_0(self) -> ca.SX:
         """Time at the start of the step."""
-        return self.known("t_0", "one")
+        return self.known(f.T_0)
 
     @property
     def t_1(self) -> ca.SX:
         """Time at its end."""
-        return self.known("t_1", "one")
+        return self.known(f.T_1)
 
     @property
     def dt(self) -> ca.SX:
         """Length of the step."""
-        return self.known("dt", "one")
+        return self.known(f.DT)
 
     @property
     def q_0(self) -> ca.SX:
         """Coordinates at the start of the step."""
-        return self.known("q_0", "q")
+        return self.known(f.Q_0)
 
     @property
     def u_0(self) -> ca.SX:
         """Velocities at the start of the step."""
-        return self.known("u_0", "u")
+        return self.known(f.U_0)
 
     # -- what is sought --------------------------------------------------------------------------------------------
 
-    def unknown(self, name: str, space: str, guess: str | None = None) -> ca.SX:
-        """An unknown of this stage. Iterations start from the field `guess`, or from its own last value."""
-        self.unknowns[name] = (space, ca.SX.sym(name, self.part.n[space]))
-        self.guesses[name] = guess
-        return self.unknowns[name][1]
+    @overload
+    def unknown(self, field: Field, guess: Field | None = None) -> ca.SX: ...
 
-    def percussions(self, name: str, *, guess: str | None = None, cold: bool = False) -> Percussions:
-        """Unknown percussions of all constraints.
+    @overload
+    def unknown(self, field: Multipliers, guess: Multipliers | None = None) -> Percussions: ...
 
-        Iterations start from the percussions `guess`, from those of the last step if there is none, or from zero if `cold`.
-        A cold start gives dependent constraints percussions of minimum norm (each in units of its Delassus diagonal).
+    def unknown(self, field, guess=None):
+        """An unknown of this stage, or four. Iterations start from `guess`, or from its own last value (at first zero).
+
+        Multipliers with the guess COLD start from zero in every step: dependent constraints then get those of minimum norm
+        (each in units of its Delassus diagonal).
         """
-        if cold:
-            for space in SPACES:
-                self.known(f"nothing.{space}", space)  # a field that no stage writes stays zero
-            guess = "nothing"
-        return Percussions(*[self.unknown(f"{name}.{x}", x, guess and f"{guess}.{x}") for x in SPACES])
+        if isinstance(field, Multipliers):
+            return Percussions(*[self.unknown(field.of(x), guess and guess.of(x)) for x in SPACES])
+        if guess is not None and guess.space != field.space:
+            raise TypeError(f"{guess} cannot be the guess of {field}: it lives in another space")
+        self.unknowns[field] = ca.SX.sym(field.name, self.part.n[field.space])
+        self.guesses[field] = guess
+        return self.unknowns[field]
 
-    def position(self, name: str, residual: Callable[[ca.SX], ca.SX], guess: str = "q_0") -> ca.SX:
+    def position(self, field: Field, residual: Callable[[ca.SX], ca.SX], guess: Field = f.Q_0) -> ca.SX:
         """The coordinates that solve residual(q) = 0, the kinematic equation of the scheme.
 
-        It is solved symbolically where it is affine in q (all built-in bodies), so that q is no unknown of the stage; else q
-        becomes one. The field `name` holds the result after the stage.
+        It is solved symbolically where it is affine in q (all built-in bodies), so that q is not an unknown of the stage;
+        else q becomes one. The field holds the result after the stage.
         """
-        return self.positions([name], lambda q: [residual(q)], guess)[0]
+        return self.positions([field], lambda q: [residual(q)], guess)[0]
 
     def positions(
-        self, names: Sequence[str], residuals: Callable[..., Sequence[ca.SX]], guess: str = "q_0"
+        self, fields: Sequence[Field], residuals: Callable[..., Sequence[ca.SX]], guess: Field = f.Q_0
     ) -> list[ca.SX]:
         """Like `position`, for several coordinate vectors that solve residuals(q_a, q_b, ...) = 0 together."""
-        n, count = self.part.n_q, len(names)
-        q = ca.SX.sym(" ".join(names), count * n)
+        n, count, key = self.part.n_q, len(fields), tuple(fields)
+        q = ca.SX.sym("q", count * n)
         r = ca.vertcat(*residuals(*ca.vertsplit(q, n))) if n else ca.SX(0, 1)
-        slope, key = ca.jacobian(r, q), " ".join(names)
+        slope = ca.jacobian(r, q)
         if self.is_node:
             self.affine[key] = self.affine.get(key, True) and not ca.depends_on(slope, q)
         if self.affine[key]:
             solved = _solve_blocks(slope, -ca.substitute(r, q, ca.SX.zeros(count * n)))
             out = ca.vertsplit(solved, n)
-            for name, value in zip(names, out, strict=True):
-                self.update(name, "q", value)
+            for each, value in zip(fields, out, strict=True):
+                self.update(each, value)
             return out
-        x = [self.unknown(name, "q", guess) for name in names]
+        x = [self.unknown(each, guess) for each in fields]
         rows = ca.vertsplit(ca.substitute(r, q, ca.vertcat(*x)) if self.is_node else ca.SX.zeros(count * n), n)
         for unknown, row in zip(x, rows, strict=True):
             self.equation(row, for_=unknown)
@@ -154,22 +161,23 @@ class Stage:
 
     def equation(self, residual: ca.SX, *, for_: ca.SX) -> None:
         """The part's share of the rows that determine the unknown `for_`."""
-        name = self._name_of(for_)
-        self.equations[name] = self.equations.get(name, 0) + residual
+        unknown = self._field_of(for_)
+        self.equations[unknown] = self.equations.get(unknown, 0) + residual
 
     def zero(self, y: ca.SX, *, by: ca.SX) -> None:
         """Bilateral rows y = 0, enforced by the unknown multipliers `by`."""
-        self.laws.append(Law(ZERO, self._name_of(by), y, by, ca.SX(0, 1)))
+        self.laws.append(Law(ZERO, self._field_of(by), y, by, ca.SX(0, 1)))
 
-    def normal(self, y: ca.SX, P: ca.SX, *, by: ca.SX, where: str | None = None, status: str | None = None) -> None:
+    def normal(
+        self, y: ca.SX, P: ca.SX, *, by: ca.SX, open_where: Field | None = None, mark_open: Field | None = None
+    ) -> None:
         """0 <= y, 0 <= P, y P = 0, enforced by the unknowns `by` (a summand of P).
 
-        `where`: a field over contacts; those with a positive value are open whatever y is. `status`: field that keeps the
-        branch, -1 closed and 1 open, for the `where` of a later law.
+        open_where: a mask; contacts in it are open whatever y is, so P = 0. mark_open: the mask of contacts that this law
+        finds open, for a later law: 1 where it is open, -1 where it is closed.
         """
-        for name in (n for n in (where, status) if n):
-            self.statuses[name] = "N"
-        self.laws.append(Law(NORMAL, self._name_of(by), y, P, ca.SX(0, 1), where, status))
+        _require(Space.N, open_where, mark_open)
+        self.laws.append(Law(NORMAL, self._field_of(by), y, P, ca.SX(0, 1), open_where, mark_open))
 
     def friction(
         self,
@@ -178,46 +186,66 @@ class Stage:
         *,
         radius: ca.SX,
         by: ca.SX,
-        status: str | None = None,
-        when: str | None = None,
-        unless: str | None = None,
+        mark_slip: Field | None = None,
+        only_where: Field | None = None,
+        except_where: Field | None = None,
     ) -> None:
         """y in the normal cone of the ball of `radius` at -P, enforced by `by`: stick, or slip with P = -radius y/|y|.
 
-        `status`: field over slip components that keeps the branch, -1 stick and 1 slip. With `when` and `unless`, such
-        fields of an earlier law, two laws share the unknowns `by`: one for elements that slip, one for those that stick.
+        mark_slip: the mask of components that this law finds slipping, 1 for slip and -1 for stick. With such a mask of an
+        earlier law two laws share the unknowns `by`: one for elements that slip (only_where), one for those that stick
+        (except_where).
         """
-        for name in (n for n in (status, when, unless) if n):
-            self.statuses[name] = "F"
-        self.laws.append(Law(BALL, self._name_of(by), y, P, radius, None, status, when, unless))
+        _require(Space.F, mark_slip, only_where, except_where)
+        self.laws.append(Law(BALL, self._field_of(by), y, P, radius, None, mark_slip, only_where, except_where))
 
-    def update(self, name: str, space: str, value: ca.SX) -> None:
-        """Give a field a new value once the stage is solved.
+    # -- what is kept ----------------------------------------------------------------------------------------------
 
-        In the spaces q, u and one the value must not depend on the part (it is taken once, or once per block of
-        coordinates); use `total` for a sum over parts. A stage may give dt and t_1 new values: then the scheme decides
-        the length of its steps, time is summed up, and a run ends with the first step that reaches its end time.
+    @overload
+    def update(self, field: Field, value: ca.SX) -> None: ...
+
+    @overload
+    def update(self, field: Multipliers, value: Percussions) -> None: ...
+
+    def update(self, field, value):
+        """Give a field a new value once the stage is solved: each entry the value of whom it belongs to.
+
+        Entries of G, GAMMA, N and F belong to one part. Those of Q, U and ONE are seen by many parts, so their value must be
+        the same for all of them (it is checked); a sum over parts is a `total`. A stage may give dt and t_1 new values: then
+        the scheme decides the length of its steps, time is summed up, and a run ends with the first step that reaches its
+        end time.
         """
-        if space == "one":
-            self.single.add(name)
-        if self.is_node if space in ("q", "u") else not self.is_node:
-            self.updates[name] = (space, value)
+        if isinstance(field, Multipliers):
+            for space in SPACES:
+                self.update(field.of(space), getattr(value, space))
+            return
+        value = ca.SX(value)
+        if value.numel() != self.part.n[field.space]:
+            raise TypeError(f"{field} has {self.part.n[field.space]} entries here, its update {value.numel()}")
+        if field.space in SPACES:
+            if not self.is_node:
+                self.updates[field] = value
+            return
+        self.claims[field] = value
+        if self.is_node == (field.space != Space.ONE):
+            self.updates[field] = value
 
-    def total(self, name: str, space: str, value: ca.SX) -> None:
+    def total(self, field: Field, value: ca.SX) -> None:
         """Like `update`, for the sum of `value` over all parts."""
         if not self.is_node:
-            self.updates[name] = (space, value)
+            self.updates[field] = value
 
-    def update_percussions(self, name: str, P: Percussions) -> None:
-        """Keep percussions under a name."""
-        for space in SPACES:
-            self.update(f"{name}.{space}", space, getattr(P, space))
-
-    def _name_of(self, unknown: ca.SX) -> str:
-        for name, (_, symbol) in self.unknowns.items():
+    def _field_of(self, unknown: ca.SX) -> Field:
+        for each, symbol in self.unknowns.items():
             if symbol is unknown:
-                return name
-        raise TypeError(f"{unknown} is no unknown of this stage; pass the very object that unknown() returned")
+                return each
+        raise TypeError(f"{unknown} is not an unknown of this stage; pass the very object that unknown() returned")
+
+
+def _require(space: Space, *masks: Field | None) -> None:
+    for mask in masks:
+        if mask is not None and mask.space != space:
+            raise TypeError(f"{mask} cannot be a mask here: it does not live in the space {space.name}")
 
 
 def _solve_blocks(A: ca.SX, b: ca.SX) -> ca.SX:

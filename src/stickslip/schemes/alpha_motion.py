@@ -28,7 +28,16 @@ from typing import NamedTuple
 import casadi as ca
 
 from stickslip.engine.derive import PartType, Percussions
-from stickslip.engine.stage import SPACES, Stage
+from stickslip.engine.fields import PERCUSSIONS, Q_0, Q_1, SPACES, U_1, F, Field, G, Multipliers, N, Space, U
+from stickslip.engine.stage import Stage
+
+ACCELERATION, SHIFT, JUMP = Field("A", U), Field("U", U), Field("w", U)  # dt a_1, U/dt and w
+SMOOTH, CORRECTION = Multipliers("R"), Multipliers("K")  # dt la_1 and K; those of the jump are P
+A_0, A_BAR_0, A_1, A_BAR_1 = Field("a_0", U), Field("a_bar_0", U), Field("a", U), Field("a_bar", U)
+LA_0, LA_BAR_0, LA_1, LA_BAR_1 = (Multipliers(name) for name in ("la_0", "la_bar_0", "la", "la_bar"))
+LAMBDA, G_DDOT = Multipliers("Lambda"), Field("g_ddot", G)
+OUTSIDE_A, OUTSIDE_B, SLIPS = Field("outside_A", N), Field("outside_B", N), Field("slips", F)
+Spaces = Mapping[Multipliers, Collection[Space]]  # where multipliers live
 
 CLOSED = 1e-8  # gaps, gap velocities and slips up to this are zero for the initial accelerations
 
@@ -74,9 +83,9 @@ def motion(
     part: PartType,
     s: Stage,
     c: Coefficients,
-    spaces: Mapping[str, Collection[str]],
-    sought: Collection[str],
-    guess: str = "q_0",
+    spaces: Spaces,
+    sought: Collection[Field],
+    guess: Field = Q_0,
 ) -> Motion:
     """The step, for one stage.
 
@@ -84,61 +93,79 @@ def motion(
     that are `sought` are unknowns of this stage, with their multipliers; the others are known from another stage.
     """
     t_0, t_1, dt, q_0, u_0 = s.t_0, s.t_1, s.dt, s.q_0, s.u_0
-    a_0, a_bar_0 = s.known("a_0", "u"), s.known("a_bar_0", "u")
-    la_0, la_bar_0 = s.known_percussions("la_0"), s.known_percussions("la_bar_0")
+    a_0, a_bar_0, la_0, la_bar_0 = s.known(A_0), s.known(A_BAR_0), s.known(LA_0), s.known(LA_BAR_0)
 
-    A = _field(part, s, "A", "u", exists=True, sought="A" in sought)
-    U = _field(part, s, "U", "u", exists=bool(spaces["K"]), sought="U" in sought)
-    w = _field(part, s, "w", "u", exists=bool(spaces["P"]), sought="w" in sought)
-    R = multipliers(part, s, "R", spaces["R"], sought="A" in sought)
-    K = multipliers(part, s, "K", spaces["K"], sought="U" in sought)
+    A = _value(part, s, ACCELERATION, exists=True, sought=ACCELERATION in sought)
+    U = _value(part, s, SHIFT, exists=bool(spaces[CORRECTION]), sought=SHIFT in sought)
+    w = _value(part, s, JUMP, exists=bool(spaces[PERCUSSIONS]), sought=JUMP in sought)
+    R = multipliers(part, s, SMOOTH, spaces, sought=ACCELERATION in sought)
+    K = multipliers(part, s, CORRECTION, spaces, sought=SHIFT in sought)
 
     A_bar = ((1 - c.alpha_f) * A + dt * (c.alpha_f * a_0 - c.alpha_m * a_bar_0)) / (1 - c.alpha_m)  # (65l)
     remembered = dt * (c.alpha_f * la_0 - c.alpha_m * la_bar_0)
     R_bar = (1 / (1 - c.alpha_m)) * ((1 - c.alpha_f) * R + remembered)  # (65o)
     P_smooth = dt * (1 - c.gamma) * la_bar_0 + c.gamma * R_bar  # (65m)
     K_smooth = dt * (0.5 - c.beta) * la_bar_0 + c.beta * R_bar  # (65n)
-    P = multipliers(part, s, "P", spaces["P"], sought="w" in sought) if spaces["P"] else P_smooth
+    P = multipliers(part, s, PERCUSSIONS, spaces, sought=JUMP in sought) if spaces[PERCUSSIONS] else P_smooth
     nu = Percussions(K.g - K_smooth.g, K.gamma, K.N - K_smooth.N, K.F)  # positions have no gamma and no friction
 
     u_smooth = u_0 + dt * (1 - c.gamma) * a_bar_0 + c.gamma * A_bar
     u_1 = u_smooth + w  # (65k)
     u_M = u_0 + dt * (0.5 - c.beta) * a_bar_0 + c.beta * A_bar + U  # (65j)
-    q_1 = s.position(
-        "q_1", lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u_M) + part.qdot(t_1, q_1, u_M)), guess
-    )
+    q_1 = s.position(Q_1, lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u_M) + part.qdot(t_1, q_1, u_M)), guess)
 
-    s.update("u_1", "u", u_1)
-    s.update("a", "u", A / dt)
-    s.update("a_bar", "u", A_bar / dt)
-    s.update("g_ddot", "g", part.g_ddot(t_1, q_1, u_1, A / dt))
-    s.update_percussions("la", (1 / dt) * R)
-    s.update_percussions("la_bar", (1 / dt) * R_bar)
-    s.update_percussions("Lambda", P - P_smooth)
-    s.update_percussions("P", P)
+    s.update(U_1, u_1)
+    s.update(A_1, A / dt)
+    s.update(A_BAR_1, A_bar / dt)
+    s.update(G_DDOT, part.g_ddot(t_1, q_1, u_1, A / dt))
+    s.update(LA_1, (1 / dt) * R)
+    s.update(LA_BAR_1, (1 / dt) * R_bar)
+    s.update(LAMBDA, P - P_smooth)
+    s.update(PERCUSSIONS, P)
     return Motion(A, U, w, R, K, P, nu, P - P_smooth, u_smooth, u_1, q_1)
 
 
-def multipliers(part: PartType, s: Stage, name: str, spaces: Collection[str], *, sought: bool) -> Percussions:
+def multipliers(part: PartType, s: Stage, which: Multipliers, spaces: Spaces, *, sought: bool) -> Percussions:
     """Multipliers in some spaces, unknown or known, and zero in the others."""
-    return Percussions(*[_field(part, s, f"{name}.{x}", x, exists=x in spaces, sought=sought) for x in SPACES])
+    return Percussions(*[_value(part, s, which.of(x), exists=x in spaces[which], sought=sought) for x in SPACES])
 
 
 def initial_contacts(part: PartType, s: Stage) -> None:
     """Which contacts are closed on velocity level, and which slip, at the start."""
     t_0, q_0, u_0 = s.t_0, s.q_0, s.u_0
-    s.update("outside_B", "N", ca.fmax(part.g_N(t_0, q_0), part.g_N_dot(t_0, q_0, u_0)) - CLOSED)
+    s.update(OUTSIDE_B, ca.fmax(part.g_N(t_0, q_0), part.g_N_dot(t_0, q_0, u_0)) - CLOSED)
     gamma_F = part.gamma_F(t_0, q_0, u_0)
     slips = [ca.repmat(ca.norm_2(gamma_F[f.first : f.first + f.size]) - CLOSED, f.size, 1) for f in part.frictions]
-    s.update("slips", "F", ca.vertcat(ca.SX(0, 1), *slips))
+    s.update(SLIPS, ca.vertcat(ca.SX(0, 1), *slips))
 
 
 def predict_position(part: PartType, s: Stage) -> None:
     """q_0 as the start for subproblems that know q_1 only as an unknown."""
-    s.update("q_1", "q", s.q_0)
+    s.update(Q_1, s.q_0)
 
 
-def _field(part: PartType, s: Stage, name: str, space: str, *, exists: bool, sought: bool) -> ca.SX:
+def no_accelerations(part: PartType, s: Stage) -> None:
+    """The start of experiments with accelerations that are not those of the equations of motion."""
+    for each in (A_0, A_BAR_0):
+        s.update(each, ca.SX.zeros(part.n_u))
+    for forces in (LA_0, LA_BAR_0):
+        s.update(forces, nothing(part))
+
+
+def no_corrections(part: PartType, s: Stage) -> None:
+    """The start of the very first iteration over subproblems."""
+    for each in (SHIFT, JUMP):
+        s.update(each, ca.SX.zeros(part.n_u))
+    for which in (CORRECTION, PERCUSSIONS):
+        s.update(which, nothing(part))
+
+
+def nothing(part: PartType) -> Percussions:
+    """Multipliers that are zero."""
+    return Percussions(*[ca.SX.zeros(part.n[x]) for x in SPACES])
+
+
+def _value(part: PartType, s: Stage, field: Field, *, exists: bool, sought: bool) -> ca.SX:
     if not exists:
-        return ca.SX.zeros(part.n[space])
-    return s.unknown(name, space) if sought else s.known(name, space)
+        return ca.SX.zeros(part.n[field.space])
+    return s.unknown(field) if sought else s.known(field)

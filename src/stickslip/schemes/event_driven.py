@@ -31,6 +31,26 @@ from dataclasses import dataclass
 import casadi as ca
 
 from stickslip.engine.derive import Model, PartType, Percussions
+from stickslip.engine.events import (
+    CLOSED,
+    DIRECTION,
+    FORCE_F,
+    GAP,
+    GAP_DOT,
+    LA,
+    LIFTS,
+    OPEN,
+    QDOT,
+    RADIUS,
+    SHIFT,
+    SLIDING,
+    SLIP,
+    STICK,
+    A,
+    EventOptions,
+    EventRun,
+)
+from stickslip.engine.fields import PERCUSSIONS, Q_1, U_0, U_1
 from stickslip.engine.program import Program, assemble
 from stickslip.engine.run import Run, Start
 from stickslip.engine.stage import Stage
@@ -46,48 +66,48 @@ START_OF_SLIP = 1e-6
 def motion(part: PartType, s: Stage) -> None:
     """(1): accelerations and forces for given modes, and everything that the search for events looks at."""
     t, q, u = s.t_0, s.q_0, s.u_0
-    closed, stick = s.known("closed", "N"), s.known("stick", "F")
+    closed, stick = s.known(CLOSED), s.known(STICK)
     a, la, la_F, radius = _newton_euler(part, s)
     slip_rate = part.gamma_F_dot(t, q, u, a)
     s.zero(closed * part.g_N_ddot(t, q, u, a) + (1 - closed) * la.N, by=la.N)
     s.zero(stick * slip_rate + (1 - stick) * la.F, by=la.F)
-    s.update("qdot", "q", part.qdot(t, q, u))
-    s.update("force.F", "F", la_F)
-    s.update("radius", "F", _per_component(part, radius))
-    s.update("gap", "N", part.g_N(t, q))
-    s.update("gap_dot", "N", part.g_N_dot(t, q, u))
-    s.update("slip", "F", part.gamma_F(t, q, u))
+    s.update(QDOT, part.qdot(t, q, u))
+    s.update(FORCE_F, la_F)
+    s.update(RADIUS, _per_component(part, radius))
+    s.update(GAP, part.g_N(t, q))
+    s.update(GAP_DOT, part.g_N_dot(t, q, u))
+    s.update(SLIP, part.gamma_F(t, q, u))
 
 
 def choice(part: PartType, s: Stage) -> None:
     """(3): which contacts stay closed and which elements stick."""
     t, q, u = s.t_0, s.q_0, s.u_0
-    sliding = s.known("sliding", "F")
+    sliding = s.known(SLIDING)
     a, la, _, radius = _newton_euler(part, s)
     free = [(1 - sliding[f.first]) * radius[k] for k, f in enumerate(part.frictions)]
-    s.normal(part.g_N_ddot(t, q, u, a), la.N, by=la.N, where="open", status="status")
+    s.normal(part.g_N_ddot(t, q, u, a), la.N, by=la.N, open_where=OPEN, mark_open=LIFTS)
     s.friction(part.gamma_F_dot(t, q, u, a), la.F, radius=ca.vertcat(ca.SX(0, 1), *free), by=la.F)
-    s.update("radius", "F", _per_component(part, radius))
+    s.update(RADIUS, _per_component(part, radius))
 
 
 def impact(part: PartType, s: Stage) -> None:
     """(2): velocities after an impact of the contacts that touch."""
     t, q, u_0 = s.t_0, s.q_0, s.u_0
-    u_1 = s.unknown("u_1", "u", guess="u_0")
-    P = s.percussions("P")
+    u_1 = s.unknown(U_1, guess=U_0)
+    P = s.unknown(PERCUSSIONS)
     before, after = (t, q, u_0), (t, q, u_1)
     s.equation(part.M(t, q) @ (u_1 - u_0) - part.W(t, q) @ P, for_=u_1)
     s.zero(part.g_dot(*after), by=P.g)
     s.zero(part.gamma(*after), by=P.gamma)
-    s.normal(part.xi_N(after, before), P.N, by=P.N, where="open")
+    s.normal(part.xi_N(after, before), P.N, by=P.N, open_where=OPEN)
     s.friction(part.xi_F(after, before), P.F, radius=part.radius(t, q, P.N, 0), by=P.F)
 
 
 def project_positions(part: PartType, s: Stage) -> None:
     """(4): the nearest coordinates, in the metric of M, with g = 0 and g_N = 0 for closed contacts."""
-    t, q_0, closed = s.t_0, s.q_0, s.known("closed", "N")
-    shift = s.unknown("shift", "u")
-    la = s.percussions("la")
+    t, q_0, closed = s.t_0, s.q_0, s.known(CLOSED)
+    shift = s.unknown(SHIFT)
+    la = s.unknown(LA)
     still = ca.SX.zeros(part.n_u)
     q_1 = q_0 + part.qdot(t, q_0, shift) - part.qdot(t, q_0, still)
     s.equation(part.M(t, q_0) @ shift - part.W(t, q_0) @ la, for_=shift)
@@ -95,14 +115,14 @@ def project_positions(part: PartType, s: Stage) -> None:
     s.zero(la.gamma, by=la.gamma)
     s.zero(closed * part.g_N(t, q_1) + (1 - closed) * la.N, by=la.N)
     s.zero(la.F, by=la.F)
-    s.update("q_1", "q", q_1)
+    s.update(Q_1, q_1)
 
 
 def project_velocities(part: PartType, s: Stage) -> None:
     """(5): the nearest velocities that satisfy the constraints of the modes."""
-    t, q, u_0, closed, stick = s.t_0, s.q_0, s.u_0, s.known("closed", "N"), s.known("stick", "F")
-    u_1 = s.unknown("u_1", "u", guess="u_0")
-    P = s.percussions("P")
+    t, q, u_0, closed, stick = s.t_0, s.q_0, s.u_0, s.known(CLOSED), s.known(STICK)
+    u_1 = s.unknown(U_1, guess=U_0)
+    P = s.unknown(PERCUSSIONS)
     s.equation(part.M(t, q) @ (u_1 - u_0) - part.W(t, q) @ P, for_=u_1)
     s.zero(part.g_dot(t, q, u_1), by=P.g)
     s.zero(part.gamma(t, q, u_1), by=P.gamma)
@@ -113,13 +133,13 @@ def project_velocities(part: PartType, s: Stage) -> None:
 def _newton_euler(part: PartType, s: Stage) -> tuple[ca.SX, Percussions, ca.SX, ca.SX]:
     """Unknown a and la with the equation of motion and the bilateral constraints; also all friction forces, and their bounds.
 
-    la.F are the forces of sticking elements; those of sliding ones follow from the known field `direction`.
+    la.F are the forces of sticking elements; those of sliding ones follow from the known field DIRECTION.
     """
     t, q, u = s.t_0, s.q_0, s.u_0
-    a = s.unknown("a", "u")
-    la = s.percussions("la")
+    a = s.unknown(A)
+    la = s.unknown(LA)
     radius = part.radius(t, q, la.N, 1)
-    slip, direction = part.gamma_F(t, q, u), s.known("direction", "F")
+    slip, direction = part.gamma_F(t, q, u), s.known(DIRECTION)
     rows = [ca.SX(0, 1)]
     for k, f in enumerate(part.frictions):
         d = direction[f.first : f.first + f.size]
@@ -180,12 +200,10 @@ class EventDriven(Scheme):
     def compile(self, model: Model) -> tuple[Model, dict[str, Program]]:
         """Each of the problems (1) to (5) as a program of one stage."""
         stages = (motion, choice, impact, project_positions, project_velocities)
-        results = {"closed": "N", "open": "N", "status": "N", "stick": "F", "sliding": "F", "direction": "F"}
-        return model, {f.__name__: assemble(model, step=(f,), carry={}, results=results) for f in stages}
+        given = (CLOSED, OPEN, STICK, SLIDING, DIRECTION)
+        return model, {f.__name__: assemble(model, step=(f,), given=given, name=self.name) for f in stages}
 
     def start(self, compiled: tuple[Model, dict[str, Program]], start: Start) -> Run:
         """A run from a state."""
-        from stickslip.engine.events import EventOptions, EventRun  # SciPy's integrators take half a second to import
-
         options = EventOptions(self.rtol, self.atol, self.integrator, self.rest_velocity, self.max_events)
         return EventRun(*compiled, start, options)

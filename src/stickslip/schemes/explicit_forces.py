@@ -22,19 +22,37 @@ which is of order 1 for all constraints (section 4.6).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import casadi as ca
 
 from stickslip.engine.derive import PartType
-from stickslip.engine.program import If, StageFunction
+from stickslip.engine.fields import COLD, Q_1, U_0, U_1, Field, Multipliers, N, U
+from stickslip.engine.flow import If, StageFunction
 from stickslip.engine.stage import Stage
 from stickslip.errors import OptionError
-from stickslip.schemes.half_explicit import CARRY, SPLIT, free_velocity, impact, initial_gaps, position, record_forces
+from stickslip.schemes.half_explicit import (
+    CARRY,
+    CLOSING,
+    GAP_0,
+    GAP_1,
+    P_FORCES_0,
+    P_FORCES_1,
+    SPLIT,
+    U_P,
+    free_velocity,
+    impact,
+    initial_gaps,
+    position,
+    record_forces,
+)
 from stickslip.schemes.scheme import Facts, Scheme
 
 State = tuple[ca.SX, ca.SX, ca.SX]
-Names = tuple[str, str]  # of the velocity that is sought, and of the one at which its iterations start
+Sought = tuple[Field, Field]  # the velocity that is sought, and the one at which its iterations start
+
+U_Y, U_Z = Field("u_Y", U), Field("u_Z", U)
+OPEN_0, OPEN_1 = Field("open_0", N), Field("open_1", N)  # contacts that are open or opening
 
 
 def start(s: Stage) -> State:
@@ -44,13 +62,13 @@ def start(s: Stage) -> State:
 
 def end(s: Stage) -> State:
     """The predicted state at its end."""
-    return s.t_1, s.known("q_1", "q"), s.known("u_P", "u")
+    return s.t_1, s.known(Q_1), s.known(U_P)
 
 
 def trapezoidal_velocity(part: PartType, s: Stage) -> None:
     """u_1 of a step without impact (76, 109)."""
-    s.update("u_1", "u", (s.u_0 + s.known("u_Y", "u")) / 2)
-    record_forces(s, 0.5 * (s.known_percussions("P_0") + s.known_percussions("P_1")))
+    s.update(U_1, (s.u_0 + s.known(U_Y)) / 2)
+    record_forces(s, 0.5 * (s.known(P_FORCES_0) + s.known(P_FORCES_1)))
 
 
 @dataclass(frozen=True)
@@ -87,33 +105,35 @@ class HalfExplicitAcceleration(Scheme):
 
     def step(self) -> tuple[StageFunction | If, ...]:
         smooth = (self.end_activity, self.end_forces, trapezoidal_velocity)
-        decide = If("closing", then=(free_velocity, impact), otherwise=smooth)
+        decide = If(CLOSING, then=(free_velocity, impact), otherwise=smooth)
         return self.start_activity, self.start_forces, position, decide
 
     def start_activity(self, part: PartType, s: Stage) -> None:
         """Positive for contacts that are open or opening at the start (59)."""
-        s.update("open_0", "N", ca.fmax(part.g_N(*start(s)[:2]), part.g_N_dot(*start(s))))
+        s.update(OPEN_0, ca.fmax(part.g_N(*start(s)[:2]), part.g_N_dot(*start(s))))
 
     def start_forces(self, part: PartType, s: Stage) -> None:
         """lambda_0 and u_P (54, 56)."""
-        self._forces(part, s, start(s), ("u_P", "u_0"), "P_0", where="open_0")
+        self._forces(part, s, start(s), (U_P, U_0), P_FORCES_0, open_where=OPEN_0)
 
     def end_activity(self, part: PartType, s: Stage) -> None:
         """The same at the end."""
-        s.update("open_1", "N", ca.fmax(part.g_N(*end(s)[:2]), part.g_N_dot(*end(s))))
+        s.update(OPEN_1, ca.fmax(part.g_N(*end(s)[:2]), part.g_N_dot(*end(s))))
 
     def end_forces(self, part: PartType, s: Stage) -> None:
         """lambda_1 and u_Y (57)."""
-        self._forces(part, s, end(s), ("u_Y", "u_P"), "P_1", where="open_1")
+        self._forces(part, s, end(s), (U_Y, U_P), P_FORCES_1, open_where=OPEN_1)
 
-    def _forces(self, part: PartType, s: Stage, state: State, names: Names, P_name: str, where: str) -> None:
+    def _forces(
+        self, part: PartType, s: Stage, state: State, sought: Sought, forces: Multipliers, open_where: Field
+    ) -> None:
         t, q, u = state
-        u_Y, P = s.unknown(names[0], "u", guess=names[1]), s.percussions(P_name, cold=True)
+        u_Y, P = s.unknown(sought[0], guess=sought[1]), s.unknown(forces, guess=COLD)
         a, dt = (u_Y - u) / s.dt, s.dt
         s.equation(part.M(t, q) @ (u_Y - u) - dt * part.h(t, q, u) - part.W(t, q) @ P, for_=u_Y)  # (54)
         s.zero(dt * part.g_ddot(t, q, u, a), by=P.g)  # times dt: all rows of a stage are velocities
         s.zero(dt * part.gamma_dot(t, q, u, a), by=P.gamma)
-        s.normal(dt * part.g_N_ddot(t, q, u, a), P.N, by=P.N, where=where)  # (64)
+        s.normal(dt * part.g_N_ddot(t, q, u, a), P.N, by=P.N, open_where=open_where)  # (64)
         s.zero(P.F, by=P.F)  # has no rows: no friction
 
 
@@ -131,54 +151,53 @@ class ExplicitVelocity(Scheme):
     h_tilde: str = "zero"
 
     name = "explicit-velocity"
-    facts = Facts(
-        summary="trapezoidal rule, contact forces that project the last velocities; drifts, for comparison",
-        source="Schindler, Rezaei, Kursawe, Acary 2014, section 4 and Fig. 7",
-        order=1,
-        unknowns={
-            "start_forces": "2*n_u + n_P",
-            "free_velocity": "2*n_u",
-            "impact": "n_u + n_P",
-            "end_forces": "2*n_u + n_P",
-        },
-        levels=(),
-        contact_level="no",
-        stable_to=2.0,
-    )
     carry = CARRY
     extra = SPLIT
 
     def __post_init__(self) -> None:
         if self.h_tilde not in ("zero", "h"):
             raise OptionError(f'h_tilde = {self.h_tilde!r} of explicit-velocity is neither "zero" nor "h"')
-        if self.h_tilde == "h":  # then u_Z is u_Y
-            unknowns = {**type(self).facts.unknowns, "start_forces": "n_u + n_P", "end_forces": "n_u + n_P"}
-            object.__setattr__(self, "facts", replace(type(self).facts, unknowns=unknowns))
+
+    @property
+    def facts(self) -> Facts:
+        """For h_tilde = "h", u_Z is u_Y."""
+        forces = "2*n_u + n_P" if self.h_tilde == "zero" else "n_u + n_P"
+        return Facts(
+            summary="trapezoidal rule, contact forces that project the last velocities; drifts, for comparison",
+            source="Schindler, Rezaei, Kursawe, Acary 2014, section 4 and Fig. 7",
+            order=1,
+            unknowns={"start_forces": forces, "free_velocity": "2*n_u", "impact": "n_u + n_P", "end_forces": forces},
+            levels=(),
+            contact_level="no",
+            stable_to=2.0,
+        )
 
     def begin(self) -> tuple[StageFunction, ...]:
         return (initial_gaps,)
 
     def step(self) -> tuple[StageFunction | If, ...]:
         smooth = (self.end_forces, trapezoidal_velocity)
-        return self.start_forces, position, If("closing", then=(free_velocity, impact), otherwise=smooth)
+        return self.start_forces, position, If(CLOSING, then=(free_velocity, impact), otherwise=smooth)
 
     def start_forces(self, part: PartType, s: Stage) -> None:
         """lambda_0 and u_P (54, 90, 92)."""
-        self._forces(part, s, start(s), ("u_P", "u_0"), "P_0", where="gap_0")
+        self._forces(part, s, start(s), (U_P, U_0), P_FORCES_0, open_where=GAP_0)
 
     def end_forces(self, part: PartType, s: Stage) -> None:
         """lambda_1 and u_Y (91, 93)."""
-        self._forces(part, s, end(s), ("u_Y", "u_P"), "P_1", where="gap_1")
+        self._forces(part, s, end(s), (U_Y, U_P), P_FORCES_1, open_where=GAP_1)
 
-    def _forces(self, part: PartType, s: Stage, state: State, names: Names, P_name: str, where: str) -> None:
+    def _forces(
+        self, part: PartType, s: Stage, state: State, sought: Sought, forces: Multipliers, open_where: Field
+    ) -> None:
         (t, q, u), dt = state, s.dt
-        u_Y, P = s.unknown(names[0], "u", guess=names[1]), s.percussions(P_name, cold=True)
+        u_Y, P = s.unknown(sought[0], guess=sought[1]), s.unknown(forces, guess=COLD)
         s.equation(part.M(t, q) @ (u_Y - u) - dt * part.h(t, q, u) - part.W(t, q) @ P, for_=u_Y)  # (54)
         u_Z = u_Y
         if self.h_tilde == "zero":
-            u_Z = s.unknown("u_Z", "u", guess=names[1])
+            u_Z = s.unknown(U_Z, guess=sought[1])
             s.equation(part.M(t, q) @ (u_Z - u) - part.W(t, q) @ P, for_=u_Z)
         s.zero(part.g_dot(t, q, u_Z), by=P.g)
         s.zero(part.gamma(t, q, u_Z), by=P.gamma)
-        s.normal(part.g_N_dot(t, q, u_Z), P.N, by=P.N, where=where)  # (98, 102)
+        s.normal(part.g_N_dot(t, q, u_Z), P.N, by=P.N, open_where=open_where)  # (98, 102)
         s.friction(part.gamma_F(t, q, u_Z), P.F, radius=part.radius(t, q, P.N, dt), by=P.F)  # (99, 103)

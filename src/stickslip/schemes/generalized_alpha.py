@@ -25,22 +25,56 @@ balances.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import casadi as ca
 
 from stickslip.engine.derive import PartType, Percussions
-from stickslip.engine.program import Repeat, Step
-from stickslip.engine.stage import SPACES, Stage
+from stickslip.engine.fields import (
+    GAMMA,
+    PERCUSSIONS,
+    Q_0,
+    Q_1,
+    SPACES,
+    U_0,
+    U_1,
+    Carry,
+    F,
+    G,
+    Multipliers,
+    N,
+    Space,
+)
+from stickslip.engine.flow import Repeat, Step
+from stickslip.engine.stage import Stage
 from stickslip.errors import OptionError, unknown_name
 from stickslip.schemes.alpha_motion import (
+    A_0,
+    A_1,
+    A_BAR_0,
+    A_BAR_1,
+    ACCELERATION,
+    CORRECTION,
+    G_DDOT,
+    JUMP,
+    LA_0,
+    LA_1,
+    LA_BAR_0,
+    LA_BAR_1,
+    LAMBDA,
+    OUTSIDE_A,
+    OUTSIDE_B,
+    SHIFT,
+    SLIPS,
+    SMOOTH,
     Motion,
     chung_hulbert,
     initial_contacts,
     motion,
     multipliers,
+    no_accelerations,
+    no_corrections,
     predict_position,
 )
 from stickslip.schemes.scheme import Facts, Scheme
@@ -86,12 +120,15 @@ class GeneralizedAlpha(Scheme):
     baumgarte: float = 20.0
 
     name = "generalized-alpha"
-    carry: ClassVar[Mapping[str, str]] = {"q_0": "q_1", "u_0": "u_1", "a_0": "a", "a_bar_0": "a_bar"} | {
-        f"{name}_0.{space}": f"{name}.{space}" for name in ("la", "la_bar") for space in SPACES
+    carry: ClassVar[Carry] = {
+        Q_0: Q_1,
+        U_0: U_1,
+        A_0: A_1,
+        A_BAR_0: A_BAR_1,
+        LA_0: LA_1,
+        LA_BAR_0: LA_BAR_1,
     }
-    extra: ClassVar[Mapping[str, str]] = {"a": "u", "g_ddot": "g"} | {
-        f"{name}.{space}": space for name in ("la", "Lambda") for space in ("g", "N", "F")
-    }
+    extra = (A_1, G_DDOT, *[which.of(x) for which in (LA_1, LAMBDA) for x in (G, N, F)])
 
     def __post_init__(self) -> None:
         if self.constraints not in LEVELS:
@@ -108,7 +145,11 @@ class GeneralizedAlpha(Scheme):
             raise OptionError(f"solver='subproblems' exists for 'PVA' and 'PVV'; {self.constraints!r} is one problem")
         if not isinstance(self.baumgarte, int | float) or not 0 <= self.baumgarte < float("inf"):
             raise OptionError(f"baumgarte = {self.baumgarte!r} must be a finite rate >= 0, in 1/s")
-        facts = Facts(
+
+    @property
+    def facts(self) -> Facts:
+        """Levels, order and capabilities depend on the formulation."""
+        return Facts(
             summary="smooth motion of order 2 plus impulses, with as much numerical damping as rho_inf asks for",
             source="Brüls, Acary, Cardona 2018, (65); Capobianco et al. 2021 for friction",
             order=1 if self.activation == 1 else 2,
@@ -119,12 +160,12 @@ class GeneralizedAlpha(Scheme):
             contacts=self.nonsmooth,
             friction=self.nonsmooth,
         )
-        object.__setattr__(self, "facts", facts)
 
     def _unknowns(self) -> dict[str, str]:
-        count = {"R": "", "K": "", "P": ""}
-        for name, spaces in self.spaces.items():
-            count[name] = " + n_P" if spaces == SPACES else "".join(f" + n_{space}" for space in spaces)
+        count = {
+            which.name: " + n_P" if spaces == SPACES else "".join(f" + n_{space}" for space in spaces)
+            for which, spaces in self.spaces.items()
+        }
         begin = {"initial_accelerations": f"n_u{count['R']}"} if self.consistent else {}
         if self.solver == "newton":
             vectors = 1 + bool(count["K"]) + bool(count["P"])
@@ -143,21 +184,23 @@ class GeneralizedAlpha(Scheme):
         return self.constraints == "PVA" and self.activation in (None, 3)
 
     @property
-    def spaces(self) -> dict[str, tuple[str, ...]]:
+    def spaces(self) -> dict[Multipliers, tuple[Space, ...]]:
         """Where the multipliers R of the smooth motion, K of the position and P of the velocity live."""
-        bilateral = () if self.activation == 1 else ("g", "gamma")
-        corrected = ("g",) if self.constraints in ("PV", "PV-2") else ()
+        bilateral: tuple[Space, ...] = () if self.activation == 1 else (G, GAMMA)
+        corrected: tuple[Space, ...] = (G,) if self.constraints in ("PV", "PV-2") else ()
         return {
-            "R": SPACES if self.sees_contacts else bilateral,
-            "K": ("g", "N") if self.nonsmooth else corrected,
-            "P": SPACES if self.nonsmooth else (),
+            SMOOTH: SPACES if self.sees_contacts else bilateral,
+            CORRECTION: (G, N) if self.nonsmooth else corrected,
+            PERCUSSIONS: SPACES if self.nonsmooth else (),
         }
 
     # -- program -------------------------------------------------------------------------------------------------------
 
     def begin(self) -> tuple[Step, ...]:
         """Initial accelerations."""
-        return (initial_contacts, self.initial_accelerations) if self.consistent else ()
+        accelerations = self.initial_accelerations if self.consistent else no_accelerations
+        corrections = (no_corrections,) if self.solver == "subproblems" else ()
+        return initial_contacts, accelerations, *corrections
 
     def step(self) -> tuple[Step, ...]:
         """All at once, or Algorithm 1."""
@@ -168,36 +211,36 @@ class GeneralizedAlpha(Scheme):
     def initial_accelerations(self, part: PartType, s: Stage) -> None:
         """a_0 and la_0 (38); a_bar and la_bar start with them."""
         t_0, dt, q_0, u_0 = s.t_0, s.dt, s.q_0, s.u_0
-        A = s.unknown("A", "u")
-        R = multipliers(part, s, "R", self.spaces["R"], sought=True)
+        A = s.unknown(ACCELERATION)
+        R = multipliers(part, s, SMOOTH, self.spaces, sought=True)
         s.equation(part.M(t_0, q_0) @ A - dt * part.h(t_0, q_0, u_0) - part.W(t_0, q_0) @ R, for_=A)  # (38a)
         self._on_acceleration_level(part, s, (t_0, q_0, u_0), A, R)  # (38b, 38c)
-        for name in ("a", "a_0", "a_bar_0"):
-            s.update(name, "u", A / dt)
-        for name in ("la", "la_0", "la_bar_0"):
-            s.update_percussions(name, (1 / dt) * R)
-        s.update("g_ddot", "g", part.g_ddot(t_0, q_0, u_0, A / dt))
+        for each in (A_1, A_0, A_BAR_0):
+            s.update(each, A / dt)
+        for forces in (LA_1, LA_0, LA_BAR_0):
+            s.update(forces, (1 / dt) * R)
+        s.update(G_DDOT, part.g_ddot(t_0, q_0, u_0, A / dt))
 
     def step_stage(self, part: PartType, s: Stage) -> None:
         """All unknowns of a step. The order of the laws nests the active sets: A, then B in A, then C in B."""
-        x = motion(part, s, chung_hulbert(self.rho_inf), self.spaces, ("A", "U", "w"))
-        if self.spaces["K"]:
+        x = motion(part, s, chung_hulbert(self.rho_inf), self.spaces, (ACCELERATION, SHIFT, JUMP))
+        if self.spaces[CORRECTION]:
             self._correct_position(part, s, x)
-        if self.spaces["P"]:
+        if self.spaces[PERCUSSIONS]:
             self._correct_velocity(part, s, x)
         self._move_smoothly(part, s, x)
 
     def smooth_motion(self, part: PartType, s: Stage) -> None:
         """First subproblem: a_1 and la."""
-        self._move_smoothly(part, s, motion(part, s, chung_hulbert(self.rho_inf), self.spaces, ("A",), "q_1"))
+        self._move_smoothly(part, s, motion(part, s, chung_hulbert(self.rho_inf), self.spaces, (ACCELERATION,), Q_1))
 
     def position_correction(self, part: PartType, s: Stage) -> None:
         """Second subproblem: U and K."""
-        self._correct_position(part, s, motion(part, s, chung_hulbert(self.rho_inf), self.spaces, ("U",), "q_1"))
+        self._correct_position(part, s, motion(part, s, chung_hulbert(self.rho_inf), self.spaces, (SHIFT,), Q_1))
 
     def velocity_jump(self, part: PartType, s: Stage) -> None:
         """Third subproblem: w and P."""
-        self._correct_velocity(part, s, motion(part, s, chung_hulbert(self.rho_inf), self.spaces, ("w",), "q_1"))
+        self._correct_velocity(part, s, motion(part, s, chung_hulbert(self.rho_inf), self.spaces, (JUMP,), Q_1))
 
     # -- equations -----------------------------------------------------------------------------------------------------
 
@@ -209,16 +252,16 @@ class GeneralizedAlpha(Scheme):
             s.equation(part.M(s.t_1, x.q_1) @ x.U - part.W(s.t_1, x.q_1) @ x.nu, for_=x.U)  # (65d, 74a)
         s.zero(part.g(s.t_1, x.q_1), by=x.K.g)  # (65e, 73c, 74c)
         if self.nonsmooth:
-            s.normal(part.g_N(s.t_1, x.q_1), x.K.N, by=x.K.N, status="outside_A")  # (55)
+            s.normal(part.g_N(s.t_1, x.q_1), x.K.N, by=x.K.N, mark_open=OUTSIDE_A)  # (55)
 
     def _correct_velocity(self, part: PartType, s: Stage, x: Motion) -> None:
         before, after = (s.t_0, s.q_0, s.u_0), (s.t_1, x.q_1, x.u_1)
         s.equation(part.M(s.t_1, x.q_1) @ x.w - part.W(s.t_1, x.q_1) @ x.Lambda, for_=x.w)  # (65g)
         s.zero(part.g_dot(*after), by=x.P.g)  # (65h)
         s.zero(part.gamma(*after), by=x.P.gamma)
-        s.normal(part.xi_N(after, before), x.P.N, by=x.P.N, where="outside_A", status="outside_B")  # (56)
+        s.normal(part.xi_N(after, before), x.P.N, by=x.P.N, open_where=OUTSIDE_A, mark_open=OUTSIDE_B)  # (56)
         radius = part.radius(s.t_1, x.q_1, x.P.N, s.dt)
-        s.friction(part.xi_F(after, before), x.P.F, radius=radius, by=x.P.F, status="slips")
+        s.friction(part.xi_F(after, before), x.P.F, radius=radius, by=x.P.F, mark_slip=SLIPS)
 
     def _move_smoothly(self, part: PartType, s: Stage, x: Motion) -> None:
         t_1, dt, q_1, R = s.t_1, s.dt, x.q_1, x.R
@@ -244,10 +287,7 @@ class GeneralizedAlpha(Scheme):
             s.zero(dt * part.g_ddot(*state, a), by=R.g)  # (65b)
             s.zero(dt * part.gamma_dot(*state, a), by=R.gamma)
         if self.sees_contacts:
-            s.normal(dt * part.g_N_ddot(*state, a), R.N, by=R.N, where="outside_B")  # (57)
+            s.normal(dt * part.g_N_ddot(*state, a), R.N, by=R.N, open_where=OUTSIDE_B)  # (57)
             radius = part.radius(*state[:2], R.N, dt)
-            s.friction(part.gamma_F(*state), R.F, radius=radius, by=R.F, when="slips")
-            s.friction(dt * part.gamma_F_dot(*state, a), R.F, radius=radius, by=R.F, unless="slips")
-
-
-GeneralizedAlpha.facts = GeneralizedAlpha().facts
+            s.friction(part.gamma_F(*state), R.F, radius=radius, by=R.F, only_where=SLIPS)
+            s.friction(dt * part.gamma_F_dot(*state, a), R.F, radius=radius, by=R.F, except_where=SLIPS)

@@ -32,13 +32,22 @@ from dataclasses import dataclass
 import casadi as ca
 
 from stickslip.engine.derive import PartType, Percussions
-from stickslip.engine.program import If, StageFunction
-from stickslip.engine.stage import SPACES, Stage
+from stickslip.engine.fields import COLD, ONE, PERCUSSIONS, Q_0, Q_1, SPACES, U_0, U_1, Carry, Field, Multipliers, N, U
+from stickslip.engine.flow import If, StageFunction
+from stickslip.engine.stage import Stage
 from stickslip.errors import OptionError
 from stickslip.schemes.scheme import Facts, Scheme
 
-CARRY = {"q_0": "q_1", "u_0": "u_1", "gap_0": "gap_1"}
-SPLIT = {f"{force}_{x}": x for force in ("lambda", "Lambda") for x in SPACES} | {"impulsive": "one"}
+U_P, U_E, U_F = Field("u_P", U), Field("u_E", U), Field("u_F", U)
+P_FORCES_0, P_FORCES_1, LAMBDA = Multipliers("P_0"), Multipliers("P_1"), Multipliers("Lambda")
+GAP_0, GAP_E, GAP_1 = Field("gap_0", N), Field("gap_E", N), Field("gap_1", N)
+CLOSING, CLOSING_E = Field("closing", N), Field("closing_E", N)
+IMPULSIVE = Field("impulsive", ONE)
+MEAN_FORCE = {x: Field(f"lambda_{x}", x) for x in SPACES}
+IMPULSE = {x: Field(f"Lambda_{x}", x) for x in SPACES}
+
+CARRY: Carry = {Q_0: Q_1, U_0: U_1, GAP_0: GAP_1}
+SPLIT = (*MEAN_FORCE.values(), *IMPULSE.values(), IMPULSIVE)
 
 
 # -- stages that all schemes of this family share ----------------------------------------------------------------------
@@ -46,36 +55,36 @@ SPLIT = {f"{force}_{x}": x for force in ("lambda", "Lambda") for x in SPACES} | 
 
 def initial_gaps(part: PartType, s: Stage) -> None:
     """Gaps at the start; later ones are carried from step to step."""
-    s.update("gap_0", "N", part.g_N(s.t_0, s.q_0))
+    s.update(GAP_0, part.g_N(s.t_0, s.q_0))
 
 
 def position(part: PartType, s: Stage) -> None:
     """q_1 by the trapezoidal rule (51), its gaps, and which contacts close."""
-    t_0, t_1, dt, q_0, u_M = s.t_0, s.t_1, s.dt, s.q_0, (s.u_0 + s.known("u_P", "u")) / 2
-    q_1 = s.position("q_1", lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u_M) + part.qdot(t_1, q_1, u_M)))
+    t_0, t_1, dt, q_0, u_M = s.t_0, s.t_1, s.dt, s.q_0, (s.u_0 + s.known(U_P)) / 2
+    q_1 = s.position(Q_1, lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u_M) + part.qdot(t_1, q_1, u_M)))
     gap_1 = part.g_N(t_1, q_1)
-    s.update("gap_1", "N", gap_1)
-    s.update("closing", "N", (s.known("gap_0", "N") > 0) * (gap_1 <= 0))
+    s.update(GAP_1, gap_1)
+    s.update(CLOSING, (s.known(GAP_0) > 0) * (gap_1 <= 0))
 
 
 def free_velocity(part: PartType, s: Stage) -> None:
     """Velocity u_F before the impact, without any constraint force (77)."""
-    t_0, t_1, dt, q_0, q_1, u_0, u_P = s.t_0, s.t_1, s.dt, s.q_0, s.known("q_1", "q"), s.u_0, s.known("u_P", "u")
-    u_E, u_F = s.unknown("u_E", "u", guess="u_0"), s.unknown("u_F", "u", guess="u_0")
+    t_0, t_1, dt, q_0, q_1, u_0, u_P = s.t_0, s.t_1, s.dt, s.q_0, s.known(Q_1), s.u_0, s.known(U_P)
+    u_E, u_F = s.unknown(U_E, guess=U_0), s.unknown(U_F, guess=U_0)
     s.equation(part.M(t_0, q_0) @ (u_E - u_0) - dt * part.h(t_0, q_0, u_0), for_=u_E)
     s.equation(part.M(t_1, q_1) @ (u_F - (u_0 + u_E) / 2) - dt / 2 * part.h(t_1, q_1, u_P), for_=u_F)
 
 
 def impact(part: PartType, s: Stage) -> None:
     """The jump at the end of an impulsive step (78, 110, 114)."""
-    t_1, q_1, u_F = s.t_1, s.known("q_1", "q"), s.known("u_F", "u")
-    u_1 = s.unknown("u_1", "u", guess="u_F")
-    Lambda = s.percussions("Lambda", cold=True)
+    t_1, q_1, u_F = s.t_1, s.known(Q_1), s.known(U_F)
+    u_1 = s.unknown(U_1, guess=U_F)
+    Lambda = s.unknown(LAMBDA, guess=COLD)
     before, after = (t_1, q_1, u_F), (t_1, q_1, u_1)
     s.equation(part.M(t_1, q_1) @ (u_1 - u_F) - part.W(t_1, q_1) @ Lambda, for_=u_1)  # (114)
     s.zero(part.g_dot(*after), by=Lambda.g)
     s.zero(part.gamma(*after), by=Lambda.gamma)
-    s.normal(part.xi_N(after, before), Lambda.N, by=Lambda.N, where="gap_1")  # (78)
+    s.normal(part.xi_N(after, before), Lambda.N, by=Lambda.N, open_where=GAP_1)  # (78)
     s.friction(part.xi_F(after, before), Lambda.F, radius=part.radius(t_1, q_1, Lambda.N, s.dt), by=Lambda.F)  # (110)
     _record(s, 0.0 * Lambda, Lambda, impulsive=1)
 
@@ -87,18 +96,18 @@ def record_forces(s: Stage, P: Percussions) -> None:
 
 def _record(s: Stage, P: Percussions, Lambda: Percussions, impulsive: int) -> None:
     """Keep mean forces lambda of the step and impulses Lambda apart, and P = dt lambda + Lambda."""
-    s.update_percussions("P", P + Lambda)
+    s.update(PERCUSSIONS, P + Lambda)
     for x in SPACES:
-        s.update(f"lambda_{x}", x, getattr(P, x) / s.dt)
-        s.update(f"Lambda_{x}", x, getattr(Lambda, x))
-    s.update("impulsive", "one", ca.SX(impulsive))
+        s.update(MEAN_FORCE[x], getattr(P, x) / s.dt)
+        s.update(IMPULSE[x], getattr(Lambda, x))
+    s.update(IMPULSIVE, ca.SX(impulsive))
 
 
 def foresight(part: PartType, s: Stage) -> None:
     """Gaps at q_E (120), and which contacts would close there."""
     gap_E = part.g_N(s.t_1, euler(part, s))
-    s.update("gap_E", "N", gap_E)
-    s.update("closing_E", "N", (s.known("gap_0", "N") > 0) * (gap_E <= 0))
+    s.update(GAP_E, gap_E)
+    s.update(CLOSING_E, (s.known(GAP_0) > 0) * (gap_E <= 0))
 
 
 def euler(part: PartType, s: Stage) -> ca.SX:
@@ -106,33 +115,33 @@ def euler(part: PartType, s: Stage) -> ca.SX:
     return s.q_0 + s.dt * part.qdot(s.t_0, s.q_0, s.u_0)
 
 
-def predict(part: PartType, s: Stage, where: str) -> None:
+def predict(part: PartType, s: Stage, open_where: Field) -> None:
     """u_P and lambda_0: an Euler step that ends with a velocity that the constraints at q_E allow (54, 115, 116)."""
     t_0, t_1, dt, q_0, u_0 = s.t_0, s.t_1, s.dt, s.q_0, s.u_0
     q_E = euler(part, s)
-    u_P = s.unknown("u_P", "u", guess="u_0")
-    P = s.percussions("P_0", cold=True)  # dt lambda_0
+    u_P = s.unknown(U_P, guess=U_0)
+    P = s.unknown(P_FORCES_0, guess=COLD)  # dt lambda_0
     s.equation(part.M(t_0, q_0) @ (u_P - u_0) - dt * part.h(t_0, q_0, u_0) - part.W(t_0, q_0) @ P, for_=u_P)  # (54)
     s.zero(part.g_dot(t_1, q_E, u_P), by=P.g)
     s.zero(part.gamma(t_1, q_E, u_P), by=P.gamma)
-    s.normal(part.g_N_dot(t_1, q_E, u_P), P.N, by=P.N, where=where)  # (115)
+    s.normal(part.g_N_dot(t_1, q_E, u_P), P.N, by=P.N, open_where=open_where)  # (115)
     s.friction(part.gamma_F(t_1, q_E, u_P), P.F, radius=part.radius(t_0, q_0, P.N, dt), by=P.F)  # (116)
 
 
 def output(part: PartType, s: Stage) -> None:
     """u_1 and lambda_1 of a step without impact (109, 117, 118)."""
-    t_1, dt, q_1, u_P = s.t_1, s.dt, s.known("q_1", "q"), s.known("u_P", "u")
+    t_1, dt, q_1, u_P = s.t_1, s.dt, s.known(Q_1), s.known(U_P)
     u_M = (s.u_0 + u_P) / 2
-    u_1 = s.unknown("u_1", "u", guess="u_P")
-    P = s.percussions("P_1", cold=True)  # dt/2 lambda_1
+    u_1 = s.unknown(U_1, guess=U_P)
+    P = s.unknown(P_FORCES_1, guess=COLD)  # dt/2 lambda_1
     s.equation(
         part.M(t_1, q_1) @ (u_1 - u_M) - dt / 2 * part.h(t_1, q_1, u_P) - part.W(t_1, q_1) @ P, for_=u_1
     )  # (109)
     s.zero(part.g_dot(t_1, q_1, u_1), by=P.g)
     s.zero(part.gamma(t_1, q_1, u_1), by=P.gamma)
-    s.normal(part.g_N_dot(t_1, q_1, u_1), P.N, by=P.N, where="gap_1")  # (117)
+    s.normal(part.g_N_dot(t_1, q_1, u_1), P.N, by=P.N, open_where=GAP_1)  # (117)
     s.friction(part.gamma_F(t_1, q_1, u_1), P.F, radius=part.radius(t_1, q_1, P.N, dt / 2), by=P.F)  # (118)
-    record_forces(s, 0.5 * s.known_percussions("P_0") + P)
+    record_forces(s, 0.5 * s.known(P_FORCES_0) + P)
 
 
 # -- the schemes -------------------------------------------------------------------------------------------------------
@@ -174,11 +183,11 @@ class HalfExplicit(Scheme):
 
     def step(self) -> tuple[StageFunction | If, ...]:
         impulsive = (free_velocity, impact)
-        decide = If("closing", then=impulsive, otherwise=(output,))
+        decide = If(CLOSING, then=impulsive, otherwise=(output,))
         if self.variant == "galerkin":
             return self.prediction, position, decide
-        return foresight, self.prediction, position, If("closing_E", then=impulsive, otherwise=(decide,))
+        return foresight, self.prediction, position, If(CLOSING_E, then=impulsive, otherwise=(decide,))
 
     def prediction(self, part: PartType, s: Stage) -> None:
         """u_P and lambda_0, of contacts that are closed at the start."""
-        predict(part, s, where="gap_0")
+        predict(part, s, open_where=GAP_0)

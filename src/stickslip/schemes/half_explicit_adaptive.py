@@ -19,11 +19,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stickslip.engine.derive import PartType
-from stickslip.engine.program import If, StageFunction
+from stickslip.engine.fields import DT, T_1, U_0
+from stickslip.engine.flow import If, StageFunction
 from stickslip.engine.stage import Stage
 from stickslip.schemes.half_explicit import (
     CARRY,
+    CLOSING,
+    CLOSING_E,
+    GAP_E,
     SPLIT,
+    U_P,
     foresight,
     free_velocity,
     impact,
@@ -39,13 +44,13 @@ REFINEMENT = 10  # of an impulsive step, after Table 3
 
 def shorten(part: PartType, s: Stage) -> None:
     """An impulsive step ends after dt/10."""
-    s.update("dt", "one", s.dt / REFINEMENT)
-    s.update("t_1", "one", s.t_0 + s.dt / REFINEMENT)
+    s.update(DT, s.dt / REFINEMENT)
+    s.update(T_1, s.t_0 + s.dt / REFINEMENT)
 
 
 def free_prediction(part: PartType, s: Stage) -> None:
     """u_P without constraint forces."""
-    u_P = s.unknown("u_P", "u", guess="u_0")
+    u_P = s.unknown(U_P, guess=U_0)
     s.equation(part.M(s.t_0, s.q_0) @ (u_P - s.u_0) - s.dt * part.h(s.t_0, s.q_0, s.u_0), for_=u_P)
 
 
@@ -83,9 +88,9 @@ class HalfExplicitAdaptive(Scheme):
 
     def step(self) -> tuple[StageFunction | If, ...]:
         impulsive = (shorten, free_prediction, position, free_velocity, impact)
-        smooth = (self.prediction, position, If("closing", then=impulsive, otherwise=(output,)))
-        return foresight, If("closing_E", then=impulsive, otherwise=smooth)
+        smooth = (self.prediction, position, If(CLOSING, then=impulsive, otherwise=(output,)))
+        return foresight, If(CLOSING_E, then=impulsive, otherwise=smooth)
 
     def prediction(self, part: PartType, s: Stage) -> None:
         """u_P and lambda_0, of contacts that are closed at q_E (140, 141)."""
-        predict(part, s, where="gap_E")
+        predict(part, s, open_where=GAP_E)

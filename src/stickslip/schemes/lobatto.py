@@ -25,7 +25,7 @@ a quaternion is kept to that order only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
@@ -34,10 +34,13 @@ import numpy as np
 from numpy.polynomial.legendre import Legendre
 
 from stickslip.engine.derive import PartType, Percussions
-from stickslip.engine.program import StageFunction
+from stickslip.engine.fields import PERCUSSIONS, Q_1, U_0, U_1, Field, Multipliers, N, Q, U
+from stickslip.engine.flow import StageFunction
 from stickslip.engine.stage import Stage
 from stickslip.errors import OptionError
 from stickslip.schemes.scheme import Facts, Scheme
+
+OPEN = Field("open", N)  # contacts that are open at q_1
 
 
 class Tableau(NamedTuple):
@@ -90,25 +93,26 @@ class Lobatto(Scheme):
     stages: int = 3
 
     name = "lobatto"
-    facts = Facts(
-        summary="s stages on position and velocity level; no penetration, order 2s - 2 in persistent contact",
-        source="Capobianco, Harsch, Leyendecker 2024, (47) to (59)",
-        order=4,
-        unknowns={"position_stage": "3*n_u + 2*n_P", "velocity_stage": "n_u + n_P"},
-        levels=("position", "velocity"),
-        contact_level="position",
-        symmetric=True,
-        variational=True,
-    )
 
     def __post_init__(self) -> None:
         if not isinstance(self.stages, int) or self.stages < 2:
             raise OptionError(f"stages = {self.stages!r} of method 'lobatto' must be a whole number of at least 2")
-        s, unknowns = self.stages, dict(type(self).facts.unknowns)
-        unknowns["position_stage"] = f"{s}*n_u + {s - 1}*n_P"
-        stable_to = {2: 2.0, 3: 8**0.5}.get(s, 3.1)  # observed; the next windows of growth are narrow and near k pi
-        facts = replace(type(self).facts, order=2 * s - 2, unknowns=unknowns, stable_to=stable_to)
-        object.__setattr__(self, "facts", facts)
+
+    @property
+    def facts(self) -> Facts:
+        """Order and number of unknowns grow with the stages."""
+        s = self.stages
+        return Facts(
+            summary="s stages on position and velocity level; no penetration, order 2s - 2 in persistent contact",
+            source="Capobianco, Harsch, Leyendecker 2024, (47) to (59)",
+            order=2 * s - 2,
+            unknowns={"position_stage": f"{s}*n_u + {s - 1}*n_P", "velocity_stage": "n_u + n_P"},
+            levels=("position", "velocity"),
+            contact_level="position",
+            symmetric=True,
+            variational=True,
+            stable_to={2: 2.0, 3: 8**0.5}.get(s, 3.1),  # observed; the next windows of growth are narrow and near k pi
+        )
 
     def step(self) -> tuple[StageFunction, ...]:
         return self.position_stage, self.velocity_stage
@@ -118,8 +122,8 @@ class Lobatto(Scheme):
         c, _, a, a_hat = tableau(self.stages)
         stages, dt, q_0 = range(self.stages), s.dt, s.q_0
         t = [s.t_0 + c_i * dt for c_i in c]
-        V = [s.unknown(f"V_{i + 1}", "u", guess="u_0") for i in stages]
-        R = [s.percussions(f"R_{j + 1}") for j in stages[:-1]]
+        V = [s.unknown(_V(i), guess=U_0) for i in stages]
+        R = [s.unknown(_R(j)) for j in stages[:-1]]
 
         def kinematics(*later: ca.SX) -> list[ca.SX]:
             rates = [part.qdot(*at) for at in zip(t, (q_0, *later), V, strict=True)]
@@ -137,31 +141,41 @@ class Lobatto(Scheme):
             R_N, R_F = R[i - 1].N, R[i - 1].F
             s.zero(part.g(t[i], Q[i]), by=R[i - 1].g)  # (50)
             s.zero(part.gamma(t[i], Q[i], V[i]), by=R[i - 1].gamma)  # (51)
-            s.normal(part.g_N(t[i], Q[i]), R_N, by=R_N, status="closed" if i == stages[-1] else None)  # (52, 67)
+            s.normal(part.g_N(t[i], Q[i]), R_N, by=R_N, mark_open=OPEN if i == stages[-1] else None)  # (52, 67)
             s.friction(part.gamma_F(t[i], Q[i], V[i]), R_F, radius=part.radius(t[i], Q[i], R_N, dt), by=R_F)  # (57)
 
     def velocity_stage(self, part: PartType, s: Stage) -> None:
         """u_1 and R_s; the impact law is one of the percussions of the whole step."""
         c, b, _, _ = tableau(self.stages)
-        stages, dt, q_1 = range(self.stages), s.dt, s.known("q_1", "q")
-        Q = [s.q_0, *[s.known(name, "q") for name in self._later]]
-        V = [s.known(f"V_{i + 1}", "u") for i in stages]
-        u_1 = s.unknown("u_1", "u", guess=f"V_{self.stages}")
-        R = [*[s.known_percussions(f"R_{j + 1}") for j in stages[:-1]], s.percussions(f"R_{self.stages}")]
+        stages, dt, q_1 = range(self.stages), s.dt, s.known(Q_1)
+        Q = [s.q_0, *[s.known(later) for later in self._later]]
+        V = [s.known(_V(i)) for i in stages]
+        u_1 = s.unknown(U_1, guess=_V(stages[-1]))
+        R = [*[s.known(_R(j)) for j in stages[:-1]], s.unknown(_R(stages[-1]))]
         F = [_force(part, dt, s.t_0 + c[i] * dt, Q[i], V[i], R[i]) for i in stages]
         P = _sum(b, R)  # (55, 59)
         before, after = (s.t_0, s.q_0, s.u_0), (s.t_1, q_1, u_1)
         s.equation(part.p(*after) - part.p(*before) - _sum(b, F), for_=u_1)  # (47b, 49)
         s.zero(part.g_dot(*after), by=R[-1].g)  # (50)
         s.zero(part.gamma(*after), by=R[-1].gamma)  # (51)
-        s.normal(part.xi_N(after, before), P.N, by=R[-1].N, where="closed")  # (56)
+        s.normal(part.xi_N(after, before), P.N, by=R[-1].N, open_where=OPEN)  # (56)
         s.friction(part.xi_F(after, before), P.F, radius=part.radius(s.t_1, q_1, P.N, dt), by=R[-1].F)  # (58)
-        s.update_percussions("P", P)
+        s.update(PERCUSSIONS, P)
 
     @property
-    def _later(self) -> list[str]:
-        """Names of Q_2, ..., Q_s."""
-        return [*[f"Q_{i}" for i in range(2, self.stages)], "q_1"]
+    def _later(self) -> list[Field]:
+        """Q_2, ..., Q_s."""
+        return [*[Field(f"Q_{i}", Q) for i in range(2, self.stages)], Q_1]
+
+
+def _V(i: int) -> Field:
+    """V_(i+1)."""
+    return Field(f"V_{i + 1}", U)
+
+
+def _R(i: int) -> Multipliers:
+    """R_(i+1)."""
+    return Multipliers(f"R_{i + 1}")
 
 
 def _force(part: PartType, dt: ca.SX, t: ca.SX, Q: ca.SX, V: ca.SX, R: Percussions) -> ca.SX:

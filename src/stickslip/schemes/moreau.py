@@ -23,24 +23,27 @@ from dataclasses import dataclass
 from typing import Any
 
 from stickslip.engine.derive import PartType, Percussions
-from stickslip.engine.program import StageFunction
+from stickslip.engine.fields import PERCUSSIONS, Q_1, U_0, U_1, Field, N
+from stickslip.engine.flow import StageFunction
 from stickslip.engine.stage import Stage
 from stickslip.schemes.scheme import Facts, Scheme
+
+GAP = Field("gap", N)
 
 
 def drift(part: PartType, s: Stage) -> None:
     """q_1 with the velocity of the start of the step, and its gaps (39)."""
     t_0, t_1, dt, q_0, u_0 = s.t_0, s.t_1, s.dt, s.q_0, s.u_0
-    q_1 = s.position("q_1", lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u_0) + part.qdot(t_1, q_1, u_0)))
-    s.update("gap", "N", part.g_N(t_1, q_1))
+    q_1 = s.position(Q_1, lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u_0) + part.qdot(t_1, q_1, u_0)))
+    s.update(GAP, part.g_N(t_1, q_1))
 
 
 def velocity_laws(part: PartType, s: Stage, P: Percussions, *, before: tuple[Any, ...], after: tuple[Any, ...]) -> None:
-    """Bilateral constraints, impact law and friction on velocity level, for contacts with `gap` <= 0 (56, 57)."""
+    """Bilateral constraints, impact law and friction on velocity level, for contacts with GAP <= 0 (56, 57)."""
     t_1, q_1, _ = after
     s.zero(part.g_dot(*after), by=P.g)
     s.zero(part.gamma(*after), by=P.gamma)
-    s.normal(part.xi_N(after, before), P.N, by=P.N, where="gap")
+    s.normal(part.xi_N(after, before), P.N, by=P.N, open_where=GAP)
     s.friction(part.xi_F(after, before), P.F, radius=part.radius(t_1, q_1, P.N, s.dt), by=P.F)
 
 
@@ -68,8 +71,8 @@ class Moreau(Scheme):
 
     def velocity_stage(self, part: PartType, s: Stage) -> None:
         """u_1 and P at the end of the step (59)."""
-        t_1, dt, q_1, u_0 = s.t_1, s.dt, s.known("q_1", "q"), s.u_0
-        u_1 = s.unknown("u_1", "u", guess="u_0")
-        P = s.percussions("P")
+        t_1, dt, q_1, u_0 = s.t_1, s.dt, s.known(Q_1), s.u_0
+        u_1 = s.unknown(U_1, guess=U_0)
+        P = s.unknown(PERCUSSIONS)
         s.equation(part.M(t_1, q_1) @ (u_1 - u_0) - dt * part.h(t_1, q_1, u_0) - part.W(t_1, q_1) @ P, for_=u_1)  # (59)
         velocity_laws(part, s, P, before=(t_1, q_1, u_0), after=(t_1, q_1, u_1))

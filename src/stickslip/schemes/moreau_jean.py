@@ -23,10 +23,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stickslip.engine.derive import PartType
-from stickslip.engine.program import StageFunction
+from stickslip.engine.fields import PERCUSSIONS, Q_1, U_0, U_1, Field, U
+from stickslip.engine.flow import StageFunction
 from stickslip.engine.stage import Stage
-from stickslip.schemes.moreau import velocity_laws
+from stickslip.schemes.moreau import GAP, velocity_laws
 from stickslip.schemes.scheme import Facts, Scheme
+
+U_FREE = Field("u_free", U)
 
 
 @dataclass(frozen=True)
@@ -54,17 +57,15 @@ class MoreauJean(Scheme):
     def free_stage(self, part: PartType, s: Stage) -> None:
         """q_1, the velocity u_free without percussions, and the gaps that decide about contact."""
         t_0, t_1, dt, q_0, u_0 = s.t_0, s.t_1, s.dt, s.q_0, s.u_0
-        u_free = s.unknown("u_free", "u", guess="u_0")
-        s.position(
-            "q_1", lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u_0) + part.qdot(t_1, q_1, u_0))
-        )  # (43)
+        u_free = s.unknown(U_FREE, guess=U_0)
+        s.position(Q_1, lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u_0) + part.qdot(t_1, q_1, u_0)))  # (43)
         s.equation(part.M(t_0, q_0) @ (u_free - u_0) - dt * part.h(t_0, q_0, u_0), for_=u_free)  # (44)
-        s.update("gap", "N", part.g_N(t_0, q_0) + dt / 2 * part.g_N_dot(t_0, q_0, u_0))  # (47)
+        s.update(GAP, part.g_N(t_0, q_0) + dt / 2 * part.g_N_dot(t_0, q_0, u_0))  # (47)
 
     def impact_stage(self, part: PartType, s: Stage) -> None:
         """u_1 and P at the end of the step."""
-        t_1, q_1, u_free = s.t_1, s.known("q_1", "q"), s.known("u_free", "u")
-        u_1 = s.unknown("u_1", "u", guess="u_free")
-        P = s.percussions("P")
+        t_1, q_1, u_free = s.t_1, s.known(Q_1), s.known(U_FREE)
+        u_1 = s.unknown(U_1, guess=U_FREE)
+        P = s.unknown(PERCUSSIONS)
         s.equation(part.M(t_1, q_1) @ (u_1 - u_free) - part.W(t_1, q_1) @ P, for_=u_1)  # (44)
         velocity_laws(part, s, P, before=(s.t_0, s.q_0, s.u_0), after=(t_1, q_1, u_1))  # (45, 46)

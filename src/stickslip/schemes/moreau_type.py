@@ -29,15 +29,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stickslip.engine.derive import PartType
-from stickslip.engine.program import StageFunction
+from stickslip.engine.fields import PERCUSSIONS, Q_1, U_0, U_1
+from stickslip.engine.flow import StageFunction
 from stickslip.engine.stage import Stage
-from stickslip.schemes.moreau import drift, velocity_laws
+from stickslip.schemes.moreau import GAP, drift, velocity_laws
 from stickslip.schemes.scheme import Facts, Scheme
 
 
 def initial_gap(part: PartType, s: Stage) -> None:
     """Gaps of the first node, which decide about its contacts."""
-    s.update("gap", "N", part.g_N(s.t_0, s.q_0))
+    s.update(GAP, part.g_N(s.t_0, s.q_0))
 
 
 @dataclass(frozen=True)
@@ -72,18 +73,18 @@ class MoreauSymmetric(Scheme):
     def first_velocity(self, part: PartType, s: Stage) -> None:
         """From the given velocity to that of the first interval (60)."""
         t_0, dt, q_0, u_0 = s.t_0, s.dt, s.q_0, s.u_0
-        u = s.unknown("u_1", "u", guess="u_0")
-        P = s.percussions("P")
+        u = s.unknown(U_1, guess=U_0)
+        P = s.unknown(PERCUSSIONS)
         impulse = dt * part.h(t_0, q_0, u) + part.W(t_0, q_0) @ P
         s.equation(part.M(t_0, q_0) @ (u - u_0) - impulse / 2, for_=u)  # (50)
         velocity_laws(part, s, P, before=(t_0, q_0, u_0), after=(t_0, q_0, u))
-        s.update("u_0", "u", u)
+        s.update(U_0, u)
 
     def velocity_stage(self, part: PartType, s: Stage) -> None:
         """u_1 and P at the end of the step (61)."""
-        t_1, dt, q_1, u_0 = s.t_1, s.dt, s.known("q_1", "q"), s.u_0
-        u_1 = s.unknown("u_1", "u", guess="u_0")
-        P = s.percussions("P")
+        t_1, dt, q_1, u_0 = s.t_1, s.dt, s.known(Q_1), s.u_0
+        u_1 = s.unknown(U_1, guess=U_0)
+        P = s.unknown(PERCUSSIONS)
         impulse = dt / 2 * (part.h(t_1, q_1, u_0) + part.h(t_1, q_1, u_1)) + part.W(t_1, q_1) @ P
         s.equation(part.M(t_1, q_1) @ (u_1 - u_0) - impulse, for_=u_1)  # (49)
         velocity_laws(part, s, P, before=(t_1, q_1, u_0), after=(t_1, q_1, u_1))
@@ -126,19 +127,19 @@ class MoreauVariational(Scheme):
     def first_velocity(self, part: PartType, s: Stage) -> None:
         """From the given velocity to that of the first interval (62)."""
         t_0, t_1, dt, q_0, u_0 = s.t_0, s.t_1, s.dt, s.q_0, s.u_0
-        u = s.unknown("u_1", "u", guess="u_0")
-        P = s.percussions("P")
+        u = s.unknown(U_1, guess=U_0)
+        P = s.unknown(PERCUSSIONS)
         p_mean = (part.p(t_0, q_0, u) + part.p(t_1, q_0 + dt * u, u)) / 2  # (51)
         impulse = dt * part.b(t_0, q_0, u) + part.W(t_0, q_0) @ P
         s.equation(p_mean - part.p(t_0, q_0, u_0) - impulse / 2, for_=u)  # (55)
         velocity_laws(part, s, P, before=(t_0, q_0, u_0), after=(t_0, q_0, u))
-        s.update("u_0", "u", u)
+        s.update(U_0, u)
 
     def velocity_stage(self, part: PartType, s: Stage) -> None:
         """u_1 and P at the end of the step (63)."""
-        t_0, t_1, dt, q_0, q_1, u_0 = s.t_0, s.t_1, s.dt, s.q_0, s.known("q_1", "q"), s.u_0
-        u_1 = s.unknown("u_1", "u", guess="u_0")
-        P = s.percussions("P")
+        t_0, t_1, dt, q_0, q_1, u_0 = s.t_0, s.t_1, s.dt, s.q_0, s.known(Q_1), s.u_0
+        u_1 = s.unknown(U_1, guess=U_0)
+        P = s.unknown(PERCUSSIONS)
         p_before = (part.p(t_0, q_0, u_0) + part.p(t_1, q_1, u_0)) / 2  # (51)
         p_after = (part.p(t_1, q_1, u_1) + part.p(t_1 + dt, q_1 + dt * u_1, u_1)) / 2
         impulse = dt / 2 * (part.b(t_1, q_1, u_0) + part.b(t_1, q_1, u_1)) + part.W(t_1, q_1) @ P

@@ -25,14 +25,16 @@ is no rotation).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from stickslip.engine.derive import PartType
-from stickslip.engine.program import StageFunction
+from stickslip.engine.fields import PERCUSSIONS, Q_0, Q_1, U_0, U_1, Carry, Field, U
+from stickslip.engine.flow import StageFunction
 from stickslip.engine.stage import Stage
 from stickslip.schemes.scheme import Facts, Scheme
+
+W_0, W_1 = Field("w_0", U), Field("w_1", U)
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class SchatzmanPaoli(Scheme):
         friction=False,
         general_kinematics=False,
     )
-    carry: ClassVar[Mapping[str, str]] = {"q_0": "q_1", "u_0": "u_1", "w_0": "w_1"}
+    carry: ClassVar[Carry] = {Q_0: Q_1, U_0: U_1, W_0: W_1}
 
     def begin(self) -> tuple[StageFunction, ...]:
         return (self.first_interval,)
@@ -69,8 +71,8 @@ class SchatzmanPaoli(Scheme):
     def first_interval(self, part: PartType, s: Stage) -> None:
         """w_0, the velocity of the first interval, from that of its first node (4)."""
         t_0, t_1, dt, q_0, u_0 = s.t_0, s.t_1, s.dt, s.q_0, s.u_0
-        w_0 = s.unknown("w_0", "u", guess="u_0")
-        P = s.percussions("P")
+        w_0 = s.unknown(W_0, guess=U_0)
+        P = s.unknown(PERCUSSIONS)
         q_1 = q_0 + dt * w_0
         impulse = dt * part.h(t_0, q_0, u_0) + part.W(t_0, q_0) @ P
         s.equation(part.M(t_0, q_0) @ (w_0 - u_0) - impulse / 2, for_=w_0)  # (4)
@@ -80,9 +82,9 @@ class SchatzmanPaoli(Scheme):
 
     def interval(self, part: PartType, s: Stage) -> None:
         """w_1, the velocity of the next interval, and P at the node before it (1-3)."""
-        t_0, t_1, dt, q_0, w_0 = s.t_0, s.t_1, s.dt, s.q_0, s.known("w_0", "u")
-        w_1 = s.unknown("w_1", "u", guess="w_0")
-        P = s.percussions("P")
+        t_0, t_1, dt, q_0, w_0 = s.t_0, s.t_1, s.dt, s.q_0, s.known(W_0)
+        w_1 = s.unknown(W_1, guess=W_0)
+        P = s.unknown(PERCUSSIONS)
         t_2, q_1, u_1 = t_1 + dt, q_0 + dt * w_0, (w_0 + w_1) / 2
         q_2 = q_1 + dt * w_1
         impulse = dt * part.h(t_1, q_1, u_1) + part.W(t_1, q_1) @ P
@@ -90,5 +92,5 @@ class SchatzmanPaoli(Scheme):
         s.zero(part.g(t_2, q_2), by=P.g)  # (2)
         s.zero(part.gamma(t_1, q_1, u_1), by=P.gamma)
         s.normal(part.g_N_mean((t_2, q_2), (t_0, q_0)), P.N, by=P.N)  # (3)
-        s.update("q_1", "q", q_1)
-        s.update("u_1", "u", u_1)
+        s.update(Q_1, q_1)
+        s.update(U_1, u_1)

@@ -4,11 +4,11 @@ A new scheme provides
 
 1. its stages, methods `stage(part, s)` that write equations on the sheet `s` (see `engine.stage`);
 2. `step()`: the stages of a step in their order, and `begin()`: those before the first step, if it needs any;
-3. at the end of a step the fields q_1, u_1 and P, which hold coordinates, velocities and percussions of the step;
-4. `facts`: what it promises. Every fact is tested, for all schemes at once. Those of the class hold for the default
-   parameters; a scheme whose parameters change them gives each instance its own in `__post_init__`.
+3. at the end of a step the fields Q_1, U_1 and PERCUSSIONS, which hold coordinates, velocities and percussions of the step;
+4. `facts`: what it promises. Every fact is tested, for all schemes at once. Where parameters change them it is a property;
+5. `name`: under which `solve` knows it. A subclass without one is not registered; pass the scheme itself.
 
-A scheme that is no program of stages overrides `compile` and `start` instead of 1 to 3.
+A scheme that is not a program of stages overrides `compile` and `start` instead of 1 to 3.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from stickslip.engine.derive import Model
-from stickslip.engine.program import Step, assemble
-from stickslip.engine.run import RESULTS, ProgramRun, Run, Start
+from stickslip.engine.fields import Q_0, Q_1, RESULTS, U_0, U_1, Carry, Field
+from stickslip.engine.flow import Step
+from stickslip.engine.program import assemble
+from stickslip.engine.run import ProgramRun, Run, Start
+from stickslip.errors import MethodError
 
 METHODS: dict[str, type[Scheme]] = {}
 
@@ -56,13 +59,25 @@ class Scheme:
     """Base of all schemes: parameters are dataclass fields, stages are methods. See the module's docstring."""
 
     name: ClassVar[str]
-    facts: ClassVar[Facts]
-    carry: ClassVar[Mapping[str, str]] = {"q_0": "q_1", "u_0": "u_1"}
-    extra: ClassVar[Mapping[str, str]] = {}  # further fields to record, with their space
+    carry: ClassVar[Carry] = {Q_0: Q_1, U_0: U_1}
+    extra: ClassVar[tuple[Field, ...]] = ()  # further fields to record
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if "name" not in cls.__dict__:
+            cls.name = cls.__name__
+            return
+        other = METHODS.get(cls.name)
+        if other is not None and (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise MethodError(
+                f"{cls.__qualname__}: the name {cls.name!r} belongs to {other.__module__}.{other.__qualname__}; choose another"
+            )
         METHODS[cls.name] = cls
+
+    @property
+    def facts(self) -> Facts:
+        """What it promises."""
+        raise NotImplementedError
 
     def begin(self) -> tuple[Step, ...]:
         """Stages before the first step."""
@@ -74,13 +89,12 @@ class Scheme:
 
     def compile(self, model: Model) -> Any:
         """What can be kept for all runs of a model: here the compiled program of the stages."""
-        return assemble(
-            model, begin=self.begin(), step=self.step(), carry=self.carry, results={**RESULTS, **self.extra}
-        )
+        results = (*RESULTS, *self.extra)
+        return assemble(model, begin=self.begin(), step=self.step(), carry=self.carry, results=results, name=self.name)
 
     def start(self, compiled: Any, start: Start) -> Run:
         """A run from a state, with what `compile` returned."""
-        return ProgramRun(compiled, start, tuple(self.extra))
+        return ProgramRun(compiled, start, self.extra)
 
     @property
     def options(self) -> dict[str, Any]:

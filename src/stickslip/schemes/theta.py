@@ -24,13 +24,16 @@ contacts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from stickslip.engine.derive import ForceDirections, PartType
-from stickslip.engine.program import StageFunction
+from stickslip.engine.fields import PERCUSSIONS, Q_1, U_0, U_1, Field, N, Q
+from stickslip.engine.flow import StageFunction
 from stickslip.engine.stage import Stage
 from stickslip.errors import OptionError
 from stickslip.schemes.scheme import Facts, Scheme
+
+Q_M, GAP = Field("q_M", Q), Field("gap", N)
 
 
 @dataclass(frozen=True)
@@ -44,15 +47,20 @@ class Theta(Scheme):
     theta: float = 0.5
 
     name = "theta"
-    facts = Facts(
-        summary="implicit in the forces, for stiff systems; order 2 for theta = 1/2 and constant mass, else 1",
-        source="Jean 1999; Studer 2009",
-        order=2,
-        contact_order=1,
-        unknowns={"velocity_stage": "n_u + n_P"},
-        levels=("velocity",),
-        contact_level="velocity",
-    )
+
+    @property
+    def facts(self) -> Facts:
+        """Order 2 and no limit of stability for the trapezoidal rule."""
+        return Facts(
+            summary="implicit in the forces, for stiff systems; order 2 for theta = 1/2 and constant mass, else 1",
+            source="Jean 1999; Studer 2009",
+            order=2 if self.theta == 0.5 else 1,
+            contact_order=1,
+            unknowns={"velocity_stage": "n_u + n_P"},
+            levels=("velocity",),
+            contact_level="velocity",
+            stable_to=0.0 if self.theta < 0.5 else None,
+        )
 
     def __post_init__(self) -> None:
         if not isinstance(self.theta, int | float) or not 0 <= self.theta <= 1:
@@ -60,8 +68,6 @@ class Theta(Scheme):
                 f"theta = {self.theta!r} must be a number from 0 (explicit) to 1 (implicit); "
                 "0.5 is the trapezoidal rule"
             )
-        order, stable_to = 2 if self.theta == 0.5 else 1, 0.0 if self.theta < 0.5 else None
-        object.__setattr__(self, "facts", replace(type(self).facts, order=order, stable_to=stable_to))
 
     def step(self) -> tuple[StageFunction, ...]:
         return self.prediction, self.velocity_stage
@@ -70,20 +76,18 @@ class Theta(Scheme):
         """The configuration of the contacts (4)."""
         t_0, q_0, u_0, ahead = s.t_0, s.q_0, s.u_0, (1 - self.theta) * s.dt
         q_M = s.position(
-            "q_M", lambda q_M: q_M - q_0 - ahead / 2 * (part.qdot(t_0, q_0, u_0) + part.qdot(t_0 + ahead, q_M, u_0))
+            Q_M, lambda q_M: q_M - q_0 - ahead / 2 * (part.qdot(t_0, q_0, u_0) + part.qdot(t_0 + ahead, q_M, u_0))
         )
-        s.update("gap", "N", part.g_N(t_0 + ahead, q_M))
+        s.update(GAP, part.g_N(t_0 + ahead, q_M))
 
     def velocity_stage(self, part: PartType, s: Stage) -> None:
         """q_1, u_1 and P, coupled by implicit forces (1-6)."""
         t_0, t_1, dt, q_0, u_0, theta = s.t_0, s.t_1, s.dt, s.q_0, s.u_0, self.theta
-        t_M, q_M = t_0 + (1 - theta) * dt, s.known("q_M", "q")
-        u_1 = s.unknown("u_1", "u", guess="u_0")
-        P = s.percussions("P")
+        t_M, q_M = t_0 + (1 - theta) * dt, s.known(Q_M)
+        u_1 = s.unknown(U_1, guess=U_0)
+        P = s.unknown(PERCUSSIONS)
         u = (1 - theta) * u_0 + theta * u_1
-        q_1 = s.position(
-            "q_1", lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u) + part.qdot(t_1, q_1, u))
-        )  # (1)
+        q_1 = s.position(Q_1, lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u) + part.qdot(t_1, q_1, u)))  # (1)
         force = (1 - theta) * part.h(t_0, q_0, u_0) + theta * part.h(t_1, q_1, u_1)
         W_0, W_M, W_1 = part.W(t_0, q_0), part.W(t_M, q_M), part.W(t_1, q_1)
         W_g, W_gamma = (1 - theta) * W_0.g + theta * W_1.g, (1 - theta) * W_0.gamma + theta * W_1.gamma
@@ -92,5 +96,5 @@ class Theta(Scheme):
         s.zero(part.g_dot(t_1, q_1, u_1), by=P.g)  # (3)
         s.zero(part.gamma(t_1, q_1, u_1), by=P.gamma)
         before, after = (t_M, q_M, u_0), (t_M, q_M, u_1)
-        s.normal(part.xi_N(after, before), P.N, by=P.N, where="gap")  # (5)
+        s.normal(part.xi_N(after, before), P.N, by=P.N, open_where=GAP)  # (5)
         s.friction(part.xi_F(after, before), P.F, radius=part.radius(t_M, q_M, P.N, dt), by=P.F)  # (6)
