@@ -29,6 +29,7 @@ from stickslip.errors import (
     InitialStateError,
     MethodError,
     ModelError,
+    NoDerivativeError,
     OptionError,
     ResultFileError,
     StabilityWarning,
@@ -107,6 +108,7 @@ from stickslip.schemes import (
 from stickslip.shapes import drawing
 from stickslip.solution import Solution, load
 from stickslip.solve import solve
+from stickslip.studies import gradient, sensitivity
 
 __all__ = [
     "METHODS",
@@ -162,6 +164,7 @@ __all__ = [
     "MoreauVariational",
     "Motion",
     "Motor",
+    "NoDerivativeError",
     "OptionError",
     "OrthotropicCoulomb",
     "PlanarBody",
@@ -198,12 +201,14 @@ __all__ = [
     "drawing",
     "energy_ledger",
     "events",
+    "gradient",
     "ground",
     "inertia",
     "load",
     "math",
     "papers",
     "rectangular",
+    "sensitivity",
     "shapes",
     "solve",
 ]

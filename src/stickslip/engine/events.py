@@ -6,8 +6,10 @@ The five problems it solves are stages, written in `schemes.event_driven`; here 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -128,6 +130,68 @@ class Modes:
     direction: np.ndarray
 
 
+class Phase(NamedTuple):
+    """Smooth motion in fixed modes, from (t_0, q_0, u_0) to t_1; `row` is the output time that it leads to."""
+
+    t_0: float
+    q_0: np.ndarray
+    u_0: np.ndarray
+    t_1: float
+    modes: Modes
+    row: int
+
+
+class Jump(NamedTuple):
+    """One impact: velocities before and after, and all percussions, in the order of SPACES."""
+
+    u_0: np.ndarray
+    u_1: np.ndarray
+    P: np.ndarray
+
+
+@dataclass
+class Transition:
+    """What happened at an event: state and modes before, contacts that touched, impacts, contacts at rest, what follows.
+
+    `event` counts contacts, then friction elements; -1 is the start of the run.
+    """
+
+    t: float
+    event: int
+    q_0: np.ndarray
+    u_0: np.ndarray
+    before: Modes
+    touching: np.ndarray
+    row: int
+    impacts: list[Jump] = field(default_factory=list)
+    resting: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    slip: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    q_1: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    u_1: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    after: Modes | None = None
+
+
+History = list[Phase | Transition]
+_HISTORY: ContextVar[History | None] = ContextVar("history", default=None)
+
+
+@contextmanager
+def recorded() -> Iterator[History]:
+    """Keep what event-driven runs do in here, one phase and one event after the other: derivatives are taken of that.
+
+    >>> with recorded() as history:
+    ...     pass
+    >>> history
+    []
+    """
+    history: History = []
+    token = _HISTORY.set(history)
+    try:
+        yield history
+    finally:
+        _HISTORY.reset(token)
+
+
 class Sample(NamedTuple):
     """A look at a step: numbers that are positive as long as the modes last, and velocities of open gaps (1 for closed)."""
 
@@ -171,6 +235,7 @@ class EventRun:
         self._project_q = Routine(programs["project_positions"], (T_0, Q_0, CLOSED), (Q_1,), start)
         self._project_u = Routine(programs["project_velocities"], (*state, CLOSED, STICK), (U_1,), start)
 
+        self.history = _HISTORY.get()
         self.done, self.seconds = 0, 0.0
         self.n_q, self.n_u, self.n_N = start.q.size, start.u.size, size[LA.N]
         self._sizes = [self.n_q, self.n_u, *[size[each] for each in LA.fields]]
@@ -222,7 +287,10 @@ class EventRun:
         if k == 0:
             self._settle()
         while self.t < t_end:
+            begin = self.t, *self._copy()
             event = self._integrate(t_end, k)
+            if self.history is not None:
+                self.history.append(Phase(*begin, self.t, self.modes, k + 1))
             self.residuals[k] = max(self.residuals[k], self._project())
             if event is None:
                 break
@@ -364,25 +432,39 @@ class EventRun:
         touching = (self.modes.closed > 0) | (v[GAP] <= near)
         if landing is not None:
             touching[landing] = True
-        self.modes.closed = touching.astype(float)
+        event = -1
+        for index, shift in ((landing, 0), (leaving, 0), (slipping, self.n_N), (stopping, self.n_N)):
+            event = event if index is None or index < 0 else index + shift
+        now = Transition(self.t, event, *self._copy(), self.modes, touching, self.done + 1)
+        self.modes = Modes(touching.astype(float), self.modes.stick, self.modes.direction)
         self._project(positions=True)
         for _ in range(self.options.max_events):
             v = self._see(self.t, self.y)
             if not (touching & (v[GAP_DOT] < -rest)).any():
                 break
-            self._jump(touching)
+            now.impacts.append(self._jump(touching))
         else:
             raise Trouble("impact", f"impacts at t = {self.t:.9g} follow one another without end")
         resting = touching & (v[GAP_DOT] <= rest)
         if leaving is not None:
             resting[leaving] = False
+        now.resting, now.slip = resting, v[SLIP]
         self._choose(resting, v[SLIP], slipping, direction, stopping)
+        now.q_1, now.u_1 = self._copy()
+        now.after = self.modes
+        if self.history is not None:
+            self.history.append(now)
 
-    def _jump(self, touching: np.ndarray) -> None:
+    def _copy(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.y[: self.n_q].copy(), self.y[self.n_q : self.n_q + self.n_u].copy()
+
+    def _jump(self, touching: np.ndarray) -> Jump:
         """An impact (2)."""
-        q, u = self.y[: self.n_q], self.y[self.n_q : self.n_q + self.n_u]
+        q, u = self._copy()
         v = self._impact(self.t, q, u, np.where(touching, -1.0, 1.0), scale=np.abs(u).max(initial=1.0))
-        self.y[self.n_q :] = np.concatenate([v[U_1], self.y[self.n_q + self.n_u :] + _percussions(v)])
+        P = _percussions(v)
+        self.y[self.n_q :] = np.concatenate([v[U_1], self.y[self.n_q + self.n_u :] + P])
+        return Jump(u, v[U_1].copy(), P)
 
     def _choose(
         self, resting: np.ndarray, slip: np.ndarray, slipping: int, direction: np.ndarray | None, stopping: int
@@ -427,7 +509,9 @@ class EventRun:
         for e in self.elements:
             d, v = self.modes.direction[e.rows], slip[e.rows]
             if d.size > 1 and d.any() and np.linalg.norm(v) > 2 * self._no_slip(self.y):
-                self.modes.direction[e.rows] = v / np.linalg.norm(v)
+                direction = self.modes.direction.copy()  # a history keeps the modes of earlier phases
+                direction[e.rows] = v / np.linalg.norm(v)
+                self.modes = Modes(self.modes.closed, self.modes.stick, direction)
 
     def _project(self, positions: bool = False) -> float:
         """q and u onto the constraints of the modes (4, 5), or q alone; how far that was."""

@@ -229,6 +229,10 @@ class System:
         """All parameters, those that follow from others included."""
         return dict(self._parameters)
 
+    def parameter_expressions(self) -> dict[str, ca.SX]:
+        """What was declared as the value of every parameter: a number, or an expression of other parameters."""
+        return dict(self._values)
+
     def parameter_values(self, changed: Mapping[str, float] | None = None) -> dict[str, float]:
         """The value of every parameter, with some of the free ones changed."""
         values = self.parameters

@@ -1,0 +1,293 @@
+"""Derivatives of a motion by parameters and initial states, right through impacts, stick and slip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import casadi as ca
+import numpy as np
+
+from stickslip.engine.events import History, Transition, recorded
+from stickslip.errors import MethodError, NoDerivativeError, OptionError, unknown_name
+from stickslip.model.declaration import TIME
+from stickslip.model.system import System
+from stickslip.schemes import EventDriven, Scheme
+from stickslip.schemes.spec import scheme_of
+from stickslip.solution import Solution
+from stickslip.solve import solve
+from stickslip.studies.linearised import Numeric
+from stickslip.studies.saltation import Affine, EventDerivative
+from stickslip.studies.tape import Operation, Tape, parameter_directions
+
+TAPES: WeakKeyDictionary[System, dict[tuple[int, ...], tuple[tuple[int, ...], Tape]]] = WeakKeyDictionary()
+AT_OUTPUT = 1e-11  # of the time: an impact this close to an output time belongs to neither side
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """A motion and its derivatives. It unpacks as `solution, dq, du`.
+
+    dq[name] and du[name] have the shape (n+1, n_q or n_u, size of the input); they hold NaN from the first point without
+    derivative on. `events` says for every event how it was treated; `exists` is False if one of them has no derivative.
+    """
+
+    solution: Solution
+    dq: dict[str, np.ndarray]
+    du: dict[str, np.ndarray]
+    events: tuple[EventDerivative, ...]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.solution, self.dq, self.du))
+
+    @property
+    def exists(self) -> bool:
+        """Whether every event has a derivative."""
+        return all(event.exists for event in self.events)
+
+    def __str__(self) -> str:
+        size = {name: value.shape[2] for name, value in self.dq.items()}
+        lines = [f"derivatives by {', '.join(f'{n} ({k})' for n, k in size.items())}; {len(self.events)} events"]
+        return "\n".join(lines + [f"  {event}" for event in self.events])
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """A number that depends on the end of a motion, and its derivatives by name."""
+
+    solution: Solution
+    value: float
+    by: dict[str, np.ndarray]
+    events: tuple[EventDerivative, ...]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What is varied: names with their columns, the start's columns, parameters that change and how fast."""
+
+    columns: dict[str, slice]
+    X: np.ndarray
+    changing: tuple[int, ...]
+    P: np.ndarray
+
+
+def sensitivity(
+    system: System,
+    t_end: float,
+    dt: float,
+    *,
+    wrt: Sequence[str],
+    method: str | Scheme = "event-driven",
+    parameters: Mapping[str, float] | None = None,
+    q0: np.ndarray | None = None,
+    u0: np.ndarray | None = None,
+    t_start: float = 0.0,
+    **options: Any,
+) -> Sensitivity:
+    """Solve, and differentiate the motion by parameters and initial states.
+
+    wrt: names of parameters, "q0" and "u0" for all initial coordinates and velocities, or the name of one of these.
+    Events shift in time when an input changes, and that counts: differentiating the steps of a scheme that captures
+    events is wrong at any dt. Between events this is the derivative of the integrator's steps, at events the saltation
+    matrix of the impact and friction laws. Other arguments as of `solve`.
+
+    A contact that is closed at the start stays closed: initial states vary along it. At grazing and at other points
+    without derivative dq and du become NaN, and `events` says why.
+
+    >>> import stickslip as ss
+    >>> ball = ss.System("ball against a wall")
+    >>> (x,), (v,) = ball.coordinates("x", initial=[1], velocity=[-2])
+    >>> ball.kinetic_energy(v**2 / 2)
+    >>> ball.contact(gap=x, restitution=ball.parameter("e", 0.8), name="wall")
+    >>> solution, dq, du = ss.sensitivity(ball, t_end=1.0, dt=0.1, wrt=["e", "q0", "u0"])
+    >>> print(f"{dq['q0'][-1, 0, 0]:.6f} {dq['u0'][-1, 0, 0]:.6f} {du['e'][-1, 0, 0]:.6f}")
+    -0.800000 -0.800000 2.000000
+    """
+    inputs = _inputs(system, wrt, parameters)
+    solution, history, scheme, p = _record(
+        system, t_end, dt, method, parameters, {"q0": q0, "u0": u0, "t_start": t_start}, options
+    )
+    X, P, n = inputs.X.copy(), inputs.P, system.n_q
+    rows = np.full((len(solution), *X.shape), np.nan)
+    rows[0] = X
+    tape, events = tape_of(system, inputs.changing), []
+    for row, operation in tape.operations(history, p, scheme, solution.names):
+        X = _pushed(operation, X, P)
+        rows[row] = X
+        if isinstance(operation, Affine):
+            events.append(operation.event)
+    rows[0] = inputs.X
+    _no_side(rows, solution, history)
+    dq = {name: rows[:, :n, c] for name, c in inputs.columns.items()}
+    du = {name: rows[:, n:, c] for name, c in inputs.columns.items()}
+    return Sensitivity(solution, dq, du, tuple(events))
+
+
+def gradient(
+    system: System,
+    t_end: float,
+    dt: float,
+    *,
+    of: Any,
+    wrt: Sequence[str],
+    method: str | Scheme = "event-driven",
+    parameters: Mapping[str, float] | None = None,
+    q0: np.ndarray | None = None,
+    u0: np.ndarray | None = None,
+    t_start: float = 0.0,
+    **options: Any,
+) -> Gradient:
+    """The derivatives of one number by many inputs, by the adjoint: one sweep back, however many inputs there are.
+
+    of: an expression of the system's coordinates, velocities and parameters, taken at the end of the motion. Everything
+    else as in `sensitivity`. A point without derivative on the way raises `NoDerivativeError`.
+
+    >>> import stickslip as ss
+    >>> ball = ss.System("ball against a wall")
+    >>> (x,), (v,) = ball.coordinates("x", initial=[1], velocity=[-2])
+    >>> ball.kinetic_energy(v**2 / 2)
+    >>> ball.contact(gap=x, restitution=ball.parameter("e", 0.8), name="wall")
+    >>> result = ss.gradient(ball, t_end=1.0, dt=0.1, of=x**2, wrt=["e", "q0", "u0"])
+    >>> print(f"{result.value:.6f} {result.by['q0'][0]:.6f}")
+    0.640000 -1.280000
+    """
+    inputs = _inputs(system, wrt, parameters)
+    value = _scalar_function(system, of, inputs.changing)
+    solution, history, scheme, p = _record(
+        system, t_end, dt, method, parameters, {"q0": q0, "u0": u0, "t_start": t_start}, options
+    )
+    tape = tape_of(system, inputs.changing)
+    operations = [operation for _, operation in tape.operations(history, p, scheme, solution.names)]
+    events = tuple(o.event for o in operations if isinstance(o, Affine))
+    for operation in operations:
+        if isinstance(operation, Affine) and not operation.event.exists:
+            raise NoDerivativeError(f"{system.name}: {operation.event}")
+        if isinstance(operation, Affine) and len(operation.tied):
+            raise NoDerivativeError(
+                f"{system.name}: several contacts close at t = {operation.event.t:.9g}; the derivative exists in some "
+                "directions only, use sensitivity()"
+            )
+    number, row, by_p = (r.ravel() for r in value(solution.t[-1], solution.q[-1], solution.u[-1], p))
+    for operation in reversed(operations):
+        row, more = operation.pull(row)
+        by_p = by_p + more
+    total = row @ inputs.X + by_p @ inputs.P
+    by = {name: total[c] for name, c in inputs.columns.items()}
+    return Gradient(solution, float(number[0]), by, events)
+
+
+def tape_of(system: System, changing: tuple[int, ...]) -> Tape:
+    """The tape of a system, compiled once for the same parameters."""
+    kept = TAPES.setdefault(system, {})
+    if changing not in kept or kept[changing][0] != system.size:
+        kept[changing] = system.size, Tape(system, changing)
+    return kept[changing][1]
+
+
+def _record(
+    system: System,
+    t_end: float,
+    dt: float,
+    method: str | Scheme,
+    parameters: Mapping[str, float] | None,
+    start: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> tuple[Solution, History, EventDriven, np.ndarray]:
+    """Solve by event-driven integration and keep what happened."""
+    own = {k: v for k, v in options.items() if k in EventDriven.__dataclass_fields__}
+    scheme = scheme_of(method, own)
+    if not isinstance(scheme, EventDriven):
+        raise MethodError(
+            f"derivatives through events need method='event-driven', not {scheme.name!r}: its steps do not know the times "
+            "of events, and their derivatives are wrong at any dt"
+        )
+    rest = {k: v for k, v in options.items() if k not in own}
+    with recorded() as history:
+        solution = solve(
+            system, t_end, dt, method=scheme, parameters=parameters, **start, **{"progress": False, **rest}
+        )
+    return solution, history, scheme, np.array(list(system.parameter_values(parameters).values()))
+
+
+def _pushed(operation: Operation, X: np.ndarray, P: np.ndarray) -> np.ndarray:
+    """Columns after a map; NaN in those for which contacts that closed together no longer would."""
+    if not isinstance(operation, Affine):
+        return operation.push(X, P)
+    moved = operation.push(X, P)
+    if len(operation.tied):
+        both = np.vstack([X, P])
+        apart, size = np.abs(operation.tied @ both), np.abs(operation.tied) @ np.abs(both)
+        moved[:, (apart > 1e-7 * np.maximum(size, 1e-300)).any(axis=0)] = np.nan
+    return moved
+
+
+def _no_side(rows: np.ndarray, solution: Solution, history: History) -> None:
+    """Velocities have no derivative at an output time at which an impact happens."""
+    n_q = solution.q.shape[1]
+    for item in history:
+        if not isinstance(item, Transition) or not item.impacts:
+            continue
+        for row in (item.row - 1, item.row):
+            if row < len(solution) and abs(solution.t[row] - item.t) <= AT_OUTPUT * max(1.0, abs(item.t)):
+                rows[row, n_q:] = np.nan
+
+
+def _inputs(system: System, wrt: Sequence[str], parameters: Mapping[str, float] | None) -> Inputs:
+    if not isinstance(system, System):
+        raise OptionError(f"derivatives need a System, got {system!r}")
+    if isinstance(wrt, str) or not all(isinstance(name, str) for name in wrt):
+        raise OptionError(f"wrt = {wrt!r} must be a list of names, such as ['mu', 'q0']")
+    if not len(wrt):
+        raise OptionError("wrt is empty: name parameters, coordinates, 'q0' or 'u0'")
+    n_q, n_u = system.n_q, system.n_u
+    state = [name for b in system.blocks for name in b.q_names] + [name for b in system.blocks for name in b.u_names]
+    sizes, rows = {"q0": n_q, "u0": n_u}, {"q0": list(range(n_q)), "u0": list(range(n_q, n_q + n_u))}
+    free, everything = system.parameters, system.parameter_symbols()
+    columns, at, chosen = {}, 0, []
+    for name in wrt:
+        if name in columns:
+            raise OptionError(f"wrt names {name!r} twice")
+        if name in free:
+            chosen.append(name)
+        elif name in everything:
+            raise OptionError(f"parameter {name!r} follows from others; name those")
+        elif name in state:
+            rows[name], sizes[name] = [state.index(name)], 1
+        elif name not in rows:
+            known = [*free, "q0", "u0", *state]
+            raise OptionError(f"{system.name}: {unknown_name('parameter or coordinate', name, known)}")
+        size = 1 if name in free else sizes[name]
+        columns[name] = slice(at, at + size)
+        at += size
+    X = np.zeros((n_q + n_u, at))
+    for name, c in columns.items():
+        if name not in free:
+            X[rows[name], np.arange(c.start, c.stop)] = 1.0
+    changing, directions = parameter_directions(system, chosen, parameters)
+    P = np.zeros((len(changing), at))
+    for k, name in enumerate(chosen):
+        P[:, columns[name].start] = directions[:, k]
+    return Inputs(columns, X, tuple(changing), P)
+
+
+def _scalar_function(system: System, of: Any, changing: Sequence[int]) -> Numeric:
+    """The number `of` and its derivatives by (q, u) and the changing parameters."""
+    q = ca.vertcat(*[b.q for b in system.blocks])
+    u = ca.vertcat(*[b.u for b in system.blocks])
+    p = ca.vertcat(ca.SX(0, 1), *system.parameter_symbols().values())
+    try:
+        expression = ca.SX(of)
+    except (NotImplementedError, TypeError):
+        raise OptionError(f"of = {of!r} must be an expression of the system's coordinates and velocities") from None
+    if expression.numel() != 1:
+        raise OptionError(f"of must be one number, got {expression.numel()}")
+    known = {s.__hash__() for s in ca.symvar(ca.vertcat(TIME, q, u, p))}
+    foreign = [s.name() for s in ca.symvar(expression) if s.__hash__() not in known]
+    if foreign:
+        raise OptionError(f"of depends on {', '.join(map(repr, foreign))}, which {system.name!r} does not declare")
+    chosen = p[list(changing)] if len(changing) else ca.SX(0, 1)
+    return Numeric(
+        [TIME, q, u, p], [expression, ca.jacobian(expression, ca.vertcat(q, u)), ca.jacobian(expression, chosen)]
+    )

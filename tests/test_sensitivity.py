@@ -1,0 +1,256 @@
+"""Derivatives through events: exact ones, central differences of event-driven integration, adjoint against tangent."""
+
+import numpy as np
+import pytest
+
+import stickslip as ss
+from stickslip.math import diag
+
+OPTIONS = {"rtol": 1e-11, "atol": 1e-13}
+
+
+def wall(e=0.8):
+    s = ss.System("ball against a wall")
+    (x,), (v,) = s.coordinates("x", initial=[1], velocity=[-2])
+    s.kinetic_energy(v**2 / 2)
+    s.contact(gap=x, restitution=s.parameter("e", e), name="wall")
+    return s
+
+
+def reversing_block():
+    """Force -2 against v_0 > 0, friction 1: v' = -3 until v = 0, then -1. v(T) = -(T - v_0/3), dv(T)/dv_0 = 1/3."""
+    s = ss.System("reversing block")
+    (x,), (v,) = s.coordinates("x", initial=[0], velocity=[1.5])
+    s.kinetic_energy(v**2 / 2)
+    s.force([-2.0])
+    s.friction(slip=v, radius=s.parameter("R", 1.0), name="rail")
+    return s
+
+
+def box_on_corner():
+    """A box in space meets the floor with one corner, slides and spins on."""
+    s = ss.System("box")
+    box = s.add(
+        ss.RigidBody(
+            "box",
+            mass=s.parameter("m", 2.0),
+            inertia=diag([0.04, 0.03, 0.02]),
+            position=[0, 0, 0.4],
+            orientation=np.array([0.9, 0.3, 0.2, 0.1]) / np.sqrt(0.95),
+            velocity=[1.0, 0.4, -2.0],
+            angular_velocity=[0.5, -1.0, 2.0],
+        )
+    )
+    s.add(ss.Gravity([0, 0, -s.parameter("g", 9.81)]))
+    law = {"friction": s.parameter("mu", 0.3), "restitution": s.parameter("e", 0.6)}
+    for k, corner in enumerate([(a, b, c) for a in (-0.1, 0.1) for b in (-0.15, 0.15) for c in (-0.2, 0.2)]):
+        s.add(ss.Contact(f"corner {k}", box.point(*corner), ss.Plane([0, 0, 0], normal=[0, 0, 1]), **law))
+    return s
+
+
+def differences(system, t_end, name, index, step, **options):
+    """Central differences of the end state by one input, with Richardson's extrapolation."""
+
+    def end(change):
+        given = {}
+        if name in ("q0", "u0"):
+            x = (system.q_initial if name == "q0" else system.u_initial).copy()
+            x[index] += change
+            given[name] = x
+        else:
+            given["parameters"] = {name: system.parameters[name] + change}
+        s = ss.solve(
+            system,
+            t_end,
+            t_end,
+            method="event-driven",
+            progress=False,
+            initial_tol=1e-3,
+            rtol=1e-13,
+            atol=1e-14,
+            **given,
+            **options,
+        )
+        return np.concatenate([s.q[-1], s.u[-1]])
+
+    wide, narrow = ((end(h) - end(-h)) / (2 * h) for h in (step, step / 2))
+    return (4 * narrow - wide) / 3
+
+
+def compare(system, t_end, wrt, step=1e-4, tol=1e-6, **options):
+    r = ss.sensitivity(system, t_end, t_end, wrt=wrt, **OPTIONS, **options)
+    assert r.exists, r
+    for name in wrt:
+        for k in range(r.dq[name].shape[2]):
+            tangent = np.concatenate([r.dq[name][-1, :, k], r.du[name][-1, :, k]])
+            exact = differences(
+                system, t_end, name, k, step * max(1.0, abs(system.parameters.get(name, 1.0))), **options
+            )
+            error = np.abs(tangent - exact) / max(1.0, np.abs(exact).max())
+            assert error.max() < tol, f"{name}[{k}]: {error.max():.1e}"
+    return r
+
+
+def test_ball_against_a_wall_is_exact():
+    """x(T) = e (-2 T - 1): dx/dx_0 = -e, where steps of other schemes say 1 or 0."""
+    r = ss.sensitivity(wall(), 1.0, 0.1, wrt=["e", "q0", "u0", "x"])
+    solution, dq, du = r
+    assert dq["q0"].shape == (11, 1, 1)
+    assert np.allclose([dq["q0"][-1, 0, 0], dq["x"][-1, 0, 0], dq["u0"][-1, 0, 0]], -0.8, atol=1e-12)
+    assert np.allclose([dq["e"][-1, 0, 0], du["e"][-1, 0, 0]], [1.0, 2.0], atol=1e-12)
+    assert dq["q0"][4, 0, 0] == 1.0
+    assert np.isnan(du["q0"][5]).all()  # the impact is at this very time
+    assert [event.kind for event in r.events] == ["start", "impact"]
+    assert "saltation" in str(r)
+
+
+def test_reversing_block_is_exact():
+    r = ss.sensitivity(reversing_block(), 2.0, 0.25, wrt=["u0", "R"], **OPTIONS)
+    assert r.events[-1].kind == "reversal"
+    assert r.du["u0"][-1, 0, 0] == pytest.approx(1 / 3, abs=1e-9)
+    # v(T) = -(2 - R)(T - v_0/(2 + R))
+    assert r.du["R"][-1, 0, 0] == pytest.approx(2.0 - 1.5 / 3 - 1.5 / 9, abs=1e-9)
+
+
+def test_stick_forgets_the_velocity():
+    """A block that stops and sticks: x(T) = v_0^2/(2 mu g), and nothing of dv is left."""
+    s = ss.System("puck")
+    q, u = s.coordinates("x z", initial=[0, 0], velocity=[3, 0])
+    s.mass_matrix(diag([2.0, 2.0]))
+    s.force([0, -20.0])
+    s.contact(gap=q[1], slip=u[0], friction=s.parameter("mu", 0.4), name="ice")
+    r = ss.sensitivity(s, 2.0, 0.5, wrt=["u0", "mu", "q0"], **OPTIONS)
+    assert [e.kind for e in r.events] == ["start", "stick"]
+    assert np.allclose(r.du["u0"][-1], 0, atol=1e-10)
+    assert r.dq["u0"][-1, 0, 0] == pytest.approx(3 / 4, abs=1e-9)
+    assert r.dq["mu"][-1, 0, 0] == pytest.approx(-9 / (2 * 10 * 0.16), abs=1e-8)
+    assert np.allclose(r.dq["q0"][-1], [[1, 0], [0, 0]], atol=1e-10)  # along the floor only
+
+
+def test_opening_and_slip():
+    """Contacts that open and friction that gives way: the time shifts, the motion is continuous."""
+    s = ss.System("pulled block")
+    q, u = s.coordinates("x z", initial=[0, 0], velocity=[0, 0])
+    s.mass_matrix(diag([1.0, 1.0]))
+    s.force([2 * s.time, s.parameter("lift", 2.0) * s.time - 10.0])
+    s.contact(gap=q[1], slip=u[0], friction=s.parameter("mu", 0.3), name="floor")
+    r = compare(s, 6.0, ["mu", "lift"])
+    assert [e.kind for e in r.events] == ["start", "slip", "opening"]
+
+
+@pytest.mark.parametrize("t_end", [0.7, 2.2])
+def test_bouncing_ball(t_end):
+    compare(ss.benchmarks.bouncing_ball(), t_end, ["e", "g", "q0", "u0"])
+
+
+def test_bouncing_pendulum():
+    """With bilateral constraints: initial states and lengths are projected onto them, as the scheme does it."""
+    compare(ss.benchmarks.bouncing_pendulum(), 1.4, ["e", "L", "q0", "u0"], tol=1e-6)
+
+
+def test_box_corner_in_space():
+    system = box_on_corner()
+    r = compare(system, 0.3, ["mu", "e", "m", "q0", "u0"], step=2e-5)
+    assert sum(e.kind == "impact" for e in r.events) == 1
+
+
+def test_slider_crank():
+    """Impacts that end in contact, slip, and six bilateral constraints. Differences are noisy after slow impacts, whose
+    times are less exact, so that the cascade ends early here."""
+    r = compare(
+        ss.benchmarks.slider_crank(), 0.006, ["mu", "e_N", "g", "m3", "l1", "u0"], step=1e-5, rest_velocity=1e-2
+    )
+    assert len(r.events) > 6
+    assert any("stays closed" in event.treatment for event in r.events)
+
+
+@pytest.mark.parametrize("make, t_end", [(reversing_block, 2.0), (box_on_corner, 0.3)])
+def test_adjoint_is_the_transposed_tangent(make, t_end):
+    system = make()
+    wrt = ["q0", "u0", *system.parameters]
+    r = ss.sensitivity(system, t_end, t_end, wrt=wrt)
+    q = system.blocks[0].q
+    u = system.blocks[0].u
+    a = ss.gradient(system, t_end, t_end, of=q[0] * u[0] + 2 * u[0], wrt=wrt)
+    x, v = r.solution.q[-1, 0], r.solution.u[-1, 0]
+    for name in wrt:
+        tangent = v * r.dq[name][-1, 0] + (x + 2) * r.du[name][-1, 0]
+        assert np.allclose(a.by[name], tangent, rtol=1e-10, atol=1e-10)
+
+
+def test_parameters_that_follow_from_others_count():
+    s = ss.System("fall")
+    (z,), (v,) = s.coordinates("z", initial=[0], velocity=[0])
+    k = s.parameter("k", 2.0)
+    g = s.parameter("g", k**2)
+    s.kinetic_energy(v**2 / 2)
+    s.potential_energy(s.parameter("twice", 2 * g) * z)
+    r = ss.sensitivity(s, 1.0, 1.0, wrt=["k"])
+    assert r.dq["k"][-1, 0, 0] == pytest.approx(-4.0, abs=1e-9)  # z = -k^2 t^2
+    with pytest.raises(ss.OptionError, match="follows from others"):
+        ss.sensitivity(s, 1.0, 1.0, wrt=["g"])
+
+
+# -- points without derivative ------------------------------------------------------------------------------------------
+
+
+def thrown(height):
+    """A ball thrown up to a ceiling at 1; it reaches 1 + height."""
+    s = ss.System("ceiling")
+    (z,), (v,) = s.coordinates("z", initial=[0], velocity=[np.sqrt(2 * 10 * (1 + height))])
+    s.kinetic_energy(v**2 / 2)
+    s.potential_energy(10 * z)
+    s.contact(gap=1 - z, restitution=0.5, name="ceiling")
+    return s
+
+
+@pytest.mark.parametrize("height", [1e-10, -1e-10])
+def test_grazing_is_no_number(height):
+    r = ss.sensitivity(thrown(height), 0.8, 0.1, wrt=["u0"])
+    assert not r.exists
+    assert any("grazed" in e.treatment or "missed" in e.treatment for e in r.events)
+    assert np.isfinite(r.dq["u0"][3]).all()
+    assert np.isnan(r.dq["u0"][-1]).all()
+    with pytest.raises(ss.NoDerivativeError, match="ceiling"):
+        ss.gradient(thrown(height), 0.8, 0.1, of=1.0 * thrown(height).time, wrt=["u0"])
+
+
+@pytest.mark.parametrize("height", [1e-4, -1e-4])
+def test_beside_grazing_there_is_one(height):
+    assert ss.sensitivity(thrown(height), 0.8, 0.1, wrt=["u0"]).exists
+
+
+def test_two_corners_at_once():
+    """A bar that lands flat: the height has a derivative, the tilt decides which end is first and has none."""
+    s = ss.System("bar")
+    (x, phi), u = s.coordinates("z phi", initial=[1, 0], velocity=[0, 0])
+    s.mass_matrix(diag([1.0, 0.1]))
+    s.force([-10.0, 0.0])
+    for side in (-1, 1):
+        s.contact(gap=x + side * 0.5 * phi, restitution=0.5, name=f"end {side}")
+    r = ss.sensitivity(s, 0.6, 0.1, wrt=["z", "phi"])
+    t = np.sqrt(0.2)  # z = e g t (T - t) - g (T - t)^2/2
+    exact = (5 * 0.6 - 10 * t + 10 * (0.6 - t)) * t / 2
+    assert r.dq["z"][-1, 0, 0] == pytest.approx(exact, abs=1e-9)
+    assert np.isnan(r.dq["phi"][-1]).all()
+    with pytest.raises(ss.NoDerivativeError, match="several contacts"):
+        ss.gradient(s, 0.6, 0.1, of=x, wrt=["z"])
+
+
+# -- wrong use ----------------------------------------------------------------------------------------------------------
+
+
+def test_wrong_use_is_named():
+    ball = wall()
+    with pytest.raises(ss.OptionError, match="did you mean"):
+        ss.sensitivity(ball, 1.0, 0.1, wrt=["ee", "q00"])
+    with pytest.raises(ss.OptionError, match="twice"):
+        ss.sensitivity(ball, 1.0, 0.1, wrt=["e", "e"])
+    with pytest.raises(ss.OptionError, match="list of names"):
+        ss.sensitivity(ball, 1.0, 0.1, wrt="e")
+    with pytest.raises(ss.OptionError, match="empty"):
+        ss.sensitivity(ball, 1.0, 0.1, wrt=[])
+    with pytest.raises(ss.MethodError, match="event-driven"):
+        ss.sensitivity(ball, 1.0, 0.1, wrt=["e"], method="moreau")
+    with pytest.raises(ss.OptionError, match="does not declare"):
+        ss.gradient(ball, 1.0, 0.1, of=reversing_block().blocks[0].q, wrt=["e"])
