@@ -14,8 +14,8 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
-from stickslip.errors import ModelError
-from stickslip.model.declaration import TIME, Coordinates, Equations
+from stickslip.errors import MethodError, ModelError
+from stickslip.model.declaration import APPROACH_SPEED, TIME, Contact, Coordinates, Equations
 from stickslip.model.system import System
 
 T = ca.SX.sym("t")
@@ -23,11 +23,11 @@ T = ca.SX.sym("t")
 
 @dataclass(frozen=True)
 class Friction:
-    """One friction element of a part: rows `first` to `first + size` of gamma_F, the normal contact it belongs to."""
+    """One friction element of a part: rows `first` to `first + size` of gamma_F, the normal contacts it belongs to."""
 
     first: int
     size: int
-    normal: int  # row of g_N, or -1 for friction of fixed radius
+    normals: tuple[int, ...]  # rows of g_N; none for friction of fixed radius
 
 
 @dataclass(frozen=True)
@@ -197,17 +197,25 @@ class PartType:
         return self._call("gamma_F_dot", t, q, u, a)
 
     def xi_N(self, after: tuple, before: tuple) -> ca.SX:
-        """Newton's impact law, g_N_dot(after) + e_N g_N_dot(before); the arguments are (t, q, u)."""
-        return self.g_N_dot(*after) + self._call("e_N", *after[:2]) * self.g_N_dot(*before)
+        """Newton's impact law, g_N_dot(after) + e_N g_N_dot(before); the arguments are (t, q, u).
+
+        An e_N that depends on velocities takes them from before the impact.
+        """
+        return self.g_N_dot(*after) + self.e_N(after[0], after[1], before[2]) * self.g_N_dot(*before)
 
     def xi_F(self, after: tuple, before: tuple) -> ca.SX:
-        """Tangential impact law, gamma_F(after) + e_F gamma_F(before)."""
-        e_F = self._call("e_F", *after[:2])
+        """Tangential impact law, gamma_F(after) + e_F gamma_F(before), with the e_F of the velocities before."""
+        e_F = self.e_F(after[0], after[1], before[2])
         rows = [e_F[k] for k, f in enumerate(self.frictions) for _ in range(f.size)]
         return self.gamma_F(*after) + _stack(rows) * self.gamma_F(*before)
 
     def g_N_mean(self, after: tuple, before: tuple) -> ca.SX:
         """Gaps at (after + e_N before)/(1 + e_N), each contact with its own e_N; the arguments are (t, q)."""
+        if ca.depends_on(self.expressions.e_N, self.expressions.u):
+            raise MethodError(
+                "an impact law on position level takes a restitution that does not depend on velocities: this method "
+                "cannot tell the speed of an impact; rattle, moreau and theta can"
+            )
         e_N = self._call("e_N", *after)
         rows = []
         for i in range(e_N.numel()):
@@ -215,11 +223,32 @@ class PartType:
             rows.append(self.g_N(t, q)[i])
         return _stack(rows)
 
-    def radius(self, t, q, P_N, duration) -> ca.SX:
-        """Radius of each friction reservoir: mu P_N, plus fixed radius (a force) times the duration of the percussion."""
-        mu, fixed = self._call("mu", t, q), self._call("radius", t, q)
+    def mu(self, t, q, u) -> ca.SX:
+        """Friction coefficients, one per friction element."""
+        return self._call("mu", t, q, u)
+
+    def fixed_radius(self, t, q, u) -> ca.SX:
+        """Friction forces that need no normal force, one per friction element."""
+        return self._call("radius", t, q, u)
+
+    def e_N(self, t, q, u) -> ca.SX:
+        """Restitution of the normal contacts, for the velocities before the impact."""
+        return self._call("e_N", t, q, u)
+
+    def e_F(self, t, q, u) -> ca.SX:
+        """Tangential restitution of the friction elements, for the velocities before the impact."""
+        return self._call("e_F", t, q, u)
+
+    def radius(self, t, q, u, P_N, duration) -> ca.SX:
+        """Radius of each friction reservoir: mu P_N, plus fixed radius (a force) times the duration of the percussion.
+
+        u: the velocities whose slip the law is about, for coefficients that depend on it. P_N is summed over the normal
+        contacts of the element.
+        """
+        mu, fixed = self.mu(t, q, u), self.fixed_radius(t, q, u)
         rows = [
-            fixed[k] * duration + (mu[k] * P_N[f.normal] if f.normal >= 0 else 0) for k, f in enumerate(self.frictions)
+            fixed[k] * duration + sum((mu[k] * P_N[i] for i in f.normals), ca.SX(0))
+            for k, f in enumerate(self.frictions)
         ]
         return _stack(rows)
 
@@ -454,8 +483,8 @@ def _localise(equations: Equations, blocks: Sequence[Coordinates], parameters: S
     frictional = [c for c in equations.contacts if c.slip.numel() > 0]
     first, frictions = 0, []
     for c in frictional:
-        row = next((i for i, other in enumerate(normal) if other is c), -1)
-        frictions.append(Friction(first, c.slip.numel(), row))
+        mine = (c.name,) if c.gap is not None else c.of
+        frictions.append(Friction(first, c.slip.numel(), tuple(i for i, n in enumerate(normal) if n.name in mine)))
         first += c.slip.numel()
 
     raw = {
@@ -470,7 +499,7 @@ def _localise(equations: Equations, blocks: Sequence[Coordinates], parameters: S
         "gamma_F": _stack([c.slip for c in frictional]),
         "mu": _stack([c.friction for c in frictional]),
         "radius": _stack([c.radius for c in frictional]),
-        "e_N": _stack([c.restitution for c in normal]),
+        "e_N": _stack([_restitution(c, blocks) for c in normal]),
         "e_F": _stack([c.tangential_restitution for c in frictional]),
     }
     q, u, p = ca.SX.sym("q", q_global.numel()), ca.SX.sym("u", n_u), ca.SX.sym("p", len(parameters))
@@ -480,8 +509,22 @@ def _localise(equations: Equations, blocks: Sequence[Coordinates], parameters: S
     return Expressions(**sizes, q=q, u=u, p=p, **local, frictions=tuple(frictions))
 
 
+def _restitution(contact: Contact, blocks: Sequence[Coordinates]) -> ca.SX:
+    """e_N with the speed of approach, max(0, -g_N_dot), put in where it depends on it."""
+    if not ca.depends_on(contact.restitution, APPROACH_SPEED):
+        return contact.restitution
+    q, qdot = (_stack([getattr(b, x) for b in blocks]) for x in ("q", "qdot"))
+    rate = ca.jacobian(contact.gap, q) @ qdot + ca.jacobian(contact.gap, TIME)
+    return ca.substitute(contact.restitution, APPROACH_SPEED, ca.fmax(0, -rate))
+
+
 def _check(name: str, e: Expressions, blocks: Sequence[Coordinates]) -> None:
     """Expressions depend on nothing that they must not depend on."""
+    if ca.depends_on(e.mass, e.u):
+        raise ModelError(
+            f"{name}: the mass matrix depends on velocities; a mass is a function of t and q. Give what depends on "
+            "velocities as force()"
+        )
     if not e.kinetic.is_constant():
         _check_kinetic(name, e, blocks)
     if ca.depends_on(e.potential, e.u):

@@ -201,10 +201,14 @@ class Sample(NamedTuple):
 
 
 class Element(NamedTuple):
-    """A friction element: its rows, and its normal contact or -1."""
+    """A friction element: its rows, and its normal contacts."""
 
     rows: slice
-    normal: int
+    normals: tuple[int, ...]
+
+    def is_off(self, closed: np.ndarray) -> bool:
+        """Whether it has normal contacts, and none of them is closed."""
+        return bool(self.normals) and not closed[list(self.normals)].any()
 
 
 def _elements(model: Model) -> tuple[Element, ...]:
@@ -212,7 +216,7 @@ def _elements(model: Model) -> tuple[Element, ...]:
     for part in model.parts:
         for f in part.type.frictions:
             rows = slice(n_F + f.first, n_F + f.first + f.size)
-            out.append(Element(rows, n_N + f.normal if f.normal >= 0 else -1))
+            out.append(Element(rows, tuple(n_N + i for i in f.normals)))
         n_N, n_F = n_N + part.type.n["N"], n_F + part.type.n["F"]
     return tuple(out)
 
@@ -472,7 +476,7 @@ class EventRun:
         """Modes on acceleration level (3), for contacts at rest."""
         still, given = np.zeros_like(slip), np.zeros_like(slip)
         for k, e in enumerate(self.elements):
-            if e.normal >= 0 and not resting[e.normal]:
+            if e.is_off(resting):
                 continue
             speed = np.linalg.norm(slip[e.rows])
             if k == slipping:
@@ -492,12 +496,12 @@ class EventRun:
                 continue
             force, radius = v[LA.F][e.rows], v[RADIUS][e.rows][0]
             size = np.linalg.norm(force)
-            if e.normal >= 0 and not closed[e.normal]:
+            if e.is_off(closed):
                 still[e.rows] = 0.0
             elif size > 0 and size >= radius * (1 - MARGIN):
                 still[e.rows], given[e.rows] = 0.0, -force / size
         for e in self.elements:
-            if e.normal >= 0 and not closed[e.normal]:
+            if e.is_off(closed):
                 given[e.rows] = 0.0
         self.modes = Modes(closed.astype(float), still, given)
         self._project()

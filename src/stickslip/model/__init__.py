@@ -19,7 +19,7 @@ from stickslip.model.joints import (
     Spherical,
     Universal,
 )
-from stickslip.model.laws import Coulomb, CoulombContensou, FixedRadius, Frictionless, OrthotropicCoulomb
+from stickslip.model.laws import Coulomb, CoulombContensou, FixedRadius, Frictionless, OrthotropicCoulomb, Stribeck
 from stickslip.model.measures import Angle, Displacement, Distance, Expression
 from stickslip.model.system import Part, System
 
@@ -73,6 +73,7 @@ __all__ = [
     "Sphere",
     "Spherical",
     "SpringDamper",
+    "Stribeck",
     "System",
     "Torque",
     "Universal",

@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 
 from stickslip.errors import ModelError
-from stickslip.math import Scalar, Vector, array, column, cross, derivative, dot, norm, sqrt
+from stickslip.math import Scalar, Vector, array, column, cross, derivative, dot, is_symbolic, norm, sqrt
 from stickslip.model.declaration import Equations
 from stickslip.model.frames import Carrier, Point, parameters, relative_spin, triad, turned_triad
 from stickslip.model.geometry import (
@@ -192,12 +192,18 @@ def _on_plane(system: System, name: str, shape: Any, plane: Plane) -> Iterator[M
         t_1, t_2 = tangents(local, system.initial_value(local))
         return plane.body.direction(t_1), plane.body.direction(t_2)
 
+    belt: Any = 0.0
+    if plane.velocity is not None:
+        given = array(plane.velocity)
+        fixed = not is_symbolic(given) or all(system.is_constant(column(x)) for x in given)
+        belt = plane.body.direction(parameters(system, f"{name}.belt", given) if fixed else given)
+
     if isinstance(shape, Point):
         c, v = shape.place_and_velocity(system, f"{name}.point")
-        yield Meeting(dot(n, c - r_0), n, v - plane.body.velocity_at(c), basis)
+        yield Meeting(dot(n, c - r_0), n, v - plane.body.velocity_at(c) - belt, basis)
         return
     for c in shape.candidates(system, f"{name}.{type(shape).__name__.lower()}", n):
-        v = shape.body.velocity_at(c) - plane.body.velocity_at(c)
+        v = shape.body.velocity_at(c) - plane.body.velocity_at(c) - belt
         yield Meeting(dot(n, c - r_0), n, v, basis)
 
 

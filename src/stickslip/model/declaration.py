@@ -6,6 +6,7 @@ directions and kernels follow from them elsewhere.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from math import isfinite
 from typing import Any
@@ -13,11 +14,13 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from stickslip.errors import ModelError
+from stickslip.errors import ModelError, unknown_name
 from stickslip.math import Scalar, Vector, array, column, dot
 from stickslip.model.given import text
 
 TIME = ca.SX.sym("t")
+APPROACH_SPEED = ca.SX.sym("approach_speed")  # of a contact, max(0, -g_N_dot): what its restitution may depend on
+TINY = 1e-300  # under a root: the derivative at zero is then zero, not 0/0
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,8 @@ class Bilateral:
 class Contact:
     """A unilateral contact, a frictional one, or friction alone (`gap` is None and `radius` a force).
 
-    The reservoir of friction is the ball of radius mu P_N plus, for friction of its own, force times duration.
+    The reservoir of friction is the ball of radius mu P_N plus, for friction of its own, force times duration. Friction
+    alone may refer to the normal contacts `of`, whose percussions P_N it then sums up.
     """
 
     name: str
@@ -62,6 +66,7 @@ class Contact:
     radius: ca.SX
     restitution: ca.SX
     tangential_restitution: ca.SX
+    of: tuple[str, ...] = ()
 
 
 @dataclass
@@ -158,6 +163,7 @@ class Equations:
         radius: Scalar = 0.0,
         restitution: Scalar = 0.0,
         tangential_restitution: Scalar = 0.0,
+        of: Sequence[str] = (),
         name: str,
     ) -> None:
         """A contact with its law; see `System.contact` and `System.friction` for the meaning of the arguments."""
@@ -168,16 +174,61 @@ class Equations:
         slip = ca.SX(0, 1) if slip is None else _vector(slip, f"{where}: slip")
         if slip.numel() > 3:
             raise ModelError(f"{where}: slip has {slip.numel()} components; friction knows 1, 2 or 3")
+        speeds = {"friction": slip_speed(slip), "radius": slip_speed(slip), "restitution": APPROACH_SPEED}
         values = {"friction": friction, "radius": radius}
         values |= {"restitution": restitution, "tangential_restitution": tangential_restitution}
-        numbers = {key: _scalar(value, f"{where}: {key}") for key, value in values.items()}
+        numbers = {key: coefficient(where, key, value, speeds.get(key)) for key, value in values.items()}
         for key, value in numbers.items():
             if value.is_constant():
                 check_law_value(where, key, float(value))
         if slip.numel() == 0 and not (numbers["friction"].is_constant() and float(numbers["friction"]) == 0.0):
             raise ModelError(f"{where}: friction needs a slip velocity; give slip= as well")
         gap = None if gap is None else _scalar(gap, f"{where}: gap")
-        self.contacts.append(Contact(name, gap, slip, **numbers))
+        self.contacts.append(Contact(name, gap, slip, **numbers, of=self._normal_contacts(where, of)))
+
+    def _normal_contacts(self, where: str, of: Sequence[str]) -> tuple[str, ...]:
+        """Names of contacts that are declared here and have a gap."""
+        names = (of,) if isinstance(of, str) else tuple(of)
+        known = [c.name for c in self.contacts if c.gap is not None]
+        for name in names:
+            if name not in known:
+                raise ModelError(f"{where}: {unknown_name('normal contact', str(name), known)}; declare it before")
+            if names.count(name) > 1:
+                raise ModelError(f"{where}: refers to the normal contact {name!r} twice")
+        return names
+
+
+def slip_speed(slip: ca.SX) -> ca.SX:
+    """|gamma_F|, with a derivative (zero) at rest."""
+    return ca.sqrt(ca.sumsqr(slip) + TINY) if slip.numel() else ca.SX(0)
+
+
+def coefficient(where: str, key: str, value: Any, speed: ca.SX | None = None) -> ca.SX:
+    """A coefficient of a law: a number, an expression, or a function of a speed, which is evaluated here.
+
+    Functions are tried out: from rest to 1e3 they must be finite and in range.
+    """
+    if not callable(value) or isinstance(value, ca.SX):
+        return _scalar(value, f"{where}: {key}")
+    if speed is None:
+        raise ModelError(f"{where}: {key} must be a number or an expression, not a function")
+    what = "slip speed" if key in ("friction", "radius") else "approach speed"
+    x = ca.SX.sym("speed")
+    try:
+        out = _scalar(value(x), f"{where}: {key}")
+    except TypeError as error:
+        raise ModelError(
+            f"{where}: {key} must be a function of one number, the {what}, made from operators and the functions of "
+            f"stickslip.math ({error})"
+        ) from error
+    if [s.name() for s in ca.symvar(out)] == ["speed"]:
+        f = ca.Function("law", [x], [out])
+        for v in (0.0, *np.logspace(-6, 3, 19)):
+            try:
+                check_law_value(where, key, float(f(v)))
+            except ModelError as error:
+                raise ModelError(f"{error} (at the {what} {v:.3g})") from None
+    return ca.substitute(out, x, speed)
 
 
 def check_law_value(where: str, key: str, value: float) -> None:

@@ -293,12 +293,17 @@ def _rim(n: Place, a: Place) -> Place:
 class Plane:
     """A half-space, fixed to the ground or to a body: a point of its surface and the normal into free space.
 
+    velocity: of the surface along itself, seen from what it is fixed to: a conveyor belt. It may be an expression of
+    time. The plane stays where it is; for one that moves, fix it to a body or let `point` depend on time.
+
     >>> floor = Plane(point=[0, 0, 0], normal=[0, 0, 1])
+    >>> belt = Plane(point=[0, 0, 0], normal=[0, 0, 1], velocity=[0.5, 0, 0])
     """
 
     point: Vector
     normal: Vector
     body: Carrier = ground
+    velocity: Vector | None = None
     dimension = 3
 
     def __post_init__(self) -> None:
@@ -306,6 +311,13 @@ class Plane:
         vector(word, "point", self.point, self.dimension)
         direction(word, "normal", self.normal, self.dimension)
         instance(word, "what it is fixed to", self.body, Carrier, "ground or a body")
+        if self.velocity is not None:
+            v, n = vector(word, "velocity", self.velocity, self.dimension), array(self.normal)
+            if not is_symbolic(v) and not is_symbolic(n) and abs(v @ n) > 1e-12 * norm(v) * norm(n):
+                raise ModelError(
+                    f"{word}: the velocity {self.velocity} of the surface has a component along its normal {self.normal}; "
+                    "a belt moves along itself. A surface that comes closer belongs to a body, or its point depends on time"
+                )
 
 
 @dataclass(frozen=True)
@@ -313,6 +325,7 @@ class Line(Plane):
     """A straight boundary in the plane, fixed to the ground or to a body: a point of it and the normal into free space.
 
     >>> floor = Line(point=[0, 0], normal=[0, 1])
+    >>> belt = Line(point=[0, 0], normal=[0, 1], velocity=[0.5, 0])
     """
 
     dimension = 2

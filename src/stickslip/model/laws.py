@@ -4,6 +4,9 @@ All of them have Signorini's condition with Newton's restitution in the normal d
 no normal contact), and differ in friction. Friction is the normal-cone inclusion of a ball, gamma_F in N_C(-P_F); laws
 with other reservoirs scale slip and percussion so that the reservoir becomes a ball and the power gamma_F . P_F stays
 what it is.
+
+Coefficients are numbers, expressions of t, q and u, or functions of a speed: friction of the slip speed |gamma_F| that
+it acts on, restitution of the approach speed before the impact.
 """
 
 from __future__ import annotations
@@ -12,10 +15,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
+import casadi as ca
 import numpy as np
 
 from stickslip.errors import ModelError
-from stickslip.math import Scalar, Vector, pi
+from stickslip.math import Scalar, Vector, exp, pi
 from stickslip.model import given
 from stickslip.model.declaration import Equations
 from stickslip.model.given import number
@@ -35,19 +39,67 @@ class Touch:
 
 
 @dataclass(frozen=True)
+class Stribeck:
+    """A friction coefficient that falls from `static` to `kinetic` as the slip speed v grows.
+
+        mu(v) = kinetic + (static - kinetic) exp(-(v/speed)^exponent) + viscous v
+
+    A law with one coefficient at rest and another in motion is the limit of a small `speed`. Where friction falls,
+    steps must be short enough to tell stick from slip, dt < m |dmu/dv|^-1 / P_N per unit of time (for a block of mass m
+    under its weight: dt < speed/(g (static - kinetic)), about); else both solve the step.
+
+    >>> law = Stribeck(0.5, 0.2, speed=0.1)
+    >>> float(law(0.0)), round(float(law(1.0)), 6)
+    (0.5, 0.2)
+    """
+
+    static: Scalar
+    kinetic: Scalar
+    speed: Scalar
+    exponent: float = 2.0
+    viscous: Scalar = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("static", "kinetic", "viscous"):
+            number("Stribeck friction", name, getattr(self, name), at_least=0)
+        number("Stribeck friction", "speed", self.speed, above=0)
+        number("Stribeck friction", "exponent", self.exponent, at_least=1)
+
+    def __call__(self, v: Scalar) -> Scalar:
+        return (
+            self.kinetic + (self.static - self.kinetic) * exp(-((v / self.speed) ** self.exponent)) + self.viscous * v
+        )
+
+    def bind(self, system: System, name: str) -> Stribeck:
+        """The same with parameters of the system for numbers."""
+        keys = ("static", "kinetic", "speed", *(("viscous",) if self.viscous != 0.0 else ()))
+        return replace(self, **{key: system.parameter(f"{name}.{key}", getattr(self, key)) for key in keys})
+
+
+@dataclass(frozen=True)
 class Law:
     """Base of the laws; numbers are fields, and become parameters of the system."""
 
     def bind(self: L, system: System, name: str) -> L:
         """The same law with parameters of the system, named after the contact, for numbers."""
-        numbers = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "direction"}
-        for key, value in numbers.items():
-            number(f"contact {name!r}", key, value, at_least=0, at_most=1 if "restitution" in key else np.inf)
-        return replace(self, **{key: system.parameter(f"{name}.{key}", value) for key, value in numbers.items()})
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "direction"}
+        return replace(self, **{key: _bound(system, name, key, value) for key, value in values.items()})
 
     def declare(self, equations: Equations, touch: Touch) -> None:
         """Declare one contact."""
         raise NotImplementedError
+
+
+def _bound(system: System, name: str, key: str, value: Any) -> Any:
+    """A coefficient with parameters for numbers; functions of a speed and expressions of the state stay what they are."""
+    if isinstance(value, Stribeck):
+        return value.bind(system, f"{name}.{key}")
+    if callable(value) and not isinstance(value, ca.SX):
+        return value
+    number(f"contact {name!r}", key, value, at_least=0, at_most=1 if "restitution" in key else np.inf)
+    if isinstance(value, ca.SX) and not system.is_constant(value):
+        return value
+    return system.parameter(f"{name}.{key}", value)
 
 
 @dataclass(frozen=True)
@@ -66,9 +118,10 @@ class Frictionless(Law):
 @dataclass(frozen=True)
 class Coulomb(Law):
     """Coulomb friction, |P_F| <= mu P_N, in one direction in the plane and two in space; e_F is the tangential
-    restitution.
+    restitution. mu may be a function of the slip speed, e_N one of the approach speed.
 
     >>> law = Coulomb(0.3, restitution=0.5)
+    >>> brake = Coulomb(Stribeck(0.5, 0.2, speed=0.1), restitution=lambda v: 0.8 / (1 + v))
     """
 
     friction: Scalar
@@ -129,7 +182,8 @@ class CoulombContensou(Law):
 
         gamma_F = (gamma_1, gamma_2, 3 pi/16 patch omega_n),     |P_F| <= mu P_N
 
-    the ball that approximates the set-valued Coulomb-Contensou law [Breuling et al. 2024, (59)].
+    the ball that approximates the set-valued Coulomb-Contensou law [Breuling et al. 2024, (59)]. A mu that is a
+    function of the slip speed gets the length of all three components.
 
     >>> law = CoulombContensou(0.3, patch=1e-3)
     """

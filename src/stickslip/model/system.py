@@ -5,10 +5,10 @@ Everything here is declaration. Derivatives, kernels and time belong to other la
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import casadi as ca
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from stickslip.errors import ModelError, unknown_name
 from stickslip.math import Scalar, Vector, array, column, is_symbolic
 from stickslip.model.assemble import assembled
-from stickslip.model.declaration import TIME, Coordinates, Equations, _scalar, _vector
+from stickslip.model.declaration import APPROACH_SPEED, TIME, Coordinates, Equations, _scalar, _vector
 from stickslip.model.given import number, text
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class Part(Protocol):
 
 
 P = TypeVar("P", bound=Part)
+Coefficient: TypeAlias = Any  # of a law: a number, an expression, or a function of a speed
 
 
 @runtime_checkable
@@ -83,7 +84,7 @@ class System:
         self._values: dict[str, ca.SX] = {}
         self._u_own: list[ca.SX] = []
         # By the hashes of all symbols that are declared, their values: numbers, or expressions of parameters.
-        self._initial: dict[int, Any] = {TIME.__hash__(): 0.0}
+        self._initial: dict[int, Any] = {TIME.__hash__(): 0.0, APPROACH_SPEED.__hash__(): 0.0}
         self._part_names: set[str] = set()
         self._q_names: set[str] = set()
         self.drawing: Drawing | None = None
@@ -286,8 +287,8 @@ class System:
         *,
         gap: Scalar,
         slip: Any = None,
-        friction: Scalar = 0.0,
-        restitution: Scalar = 0.0,
+        friction: Coefficient = 0.0,
+        restitution: Coefficient = 0.0,
         tangential_restitution: Scalar = 0.0,
         name: str | None = None,
     ) -> None:
@@ -295,6 +296,15 @@ class System:
 
         `slip` has 1, 2 or 3 components (planar, spatial, or spatial with a drilling component); `friction` is Coulomb's
         coefficient mu >= 0, `restitution` e_N and `tangential_restitution` e_F lie in [0, 1].
+
+        All three may be expressions of t, q and u. `friction` may also be a function of the slip speed, such as
+        `Stribeck`, and `restitution` one of the approach speed. Friction is that of the slip which it acts on;
+        restitution is that of the velocities before the impact.
+
+        >>> import stickslip as ss
+        >>> s = ss.System()
+        >>> (x, y), u = s.coordinates("x y", initial=[0, 1], velocity=[1, 0])
+        >>> s.contact(gap=y, slip=u[0], friction=ss.Stribeck(0.5, 0.2, speed=0.1), restitution=lambda v: 1 / (1 + v))
         """
         self._own.contact(
             gap=gap,
@@ -306,15 +316,41 @@ class System:
         )
 
     def friction(
-        self, *, slip: Any, radius: Scalar, tangential_restitution: Scalar = 0.0, name: str | None = None
+        self,
+        *,
+        slip: Any,
+        radius: Coefficient = 0.0,
+        friction: Coefficient = 0.0,
+        of: Sequence[str] = (),
+        tangential_restitution: Scalar = 0.0,
+        name: str | None = None,
     ) -> None:
-        """Dry friction without a normal contact: the friction force stays in a ball of fixed `radius` (a force)."""
+        """Dry friction without a gap of its own: the force stays in a ball of the fixed `radius` (a force).
+
+        With `of`, names of contacts that are declared before, it is the friction of all of them together: the ball has
+        the radius `friction` times the sum of their normal forces, plus `radius`.
+
+        >>> import stickslip as ss
+        >>> s = ss.System("sledge on two runners")
+        >>> (x, y, phi), u = s.coordinates("x y phi", initial=[0, 0, 0], velocity=[1, 0, 0])
+        >>> s.contact(gap=y + phi, name="front")
+        >>> s.contact(gap=y - phi, name="rear")
+        >>> s.friction(slip=u[0], friction=0.2, of=["front", "rear"])
+        """
+        where = name or f"friction{len(self._own.contacts) + 1}"
+        if not of and not (isinstance(friction, int | float) and friction == 0):
+            raise ModelError(
+                f"{self.name}: friction {where!r} has a coefficient but no normal contact; name contacts in of=, or give "
+                "radius="
+            )
         self._own.contact(
             gap=None,
             slip=slip,
             radius=radius,
+            friction=friction,
+            of=of,
             tangential_restitution=tangential_restitution,
-            name=name or f"friction{len(self._own.contacts) + 1}",
+            name=where,
         )
 
     def add(self, part: P) -> P:
@@ -455,6 +491,10 @@ class System:
                 f"{self.name}: {what} depends on {', '.join(map(repr, foreign))}, which this system does not declare; "
                 "use coordinates() or parameter(), or add the body that it belongs to"
             )
+
+    def is_constant(self, expression: ca.SX) -> bool:
+        """Whether an expression is made of numbers and parameters alone."""
+        return all(self._is_parameter(s) for s in ca.symvar(expression))
 
     def _is_parameter(self, symbol: ca.SX) -> bool:
         own = self._parameters.get(symbol.name())

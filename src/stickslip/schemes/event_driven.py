@@ -100,7 +100,7 @@ def impact(part: PartType, s: Stage) -> None:
     s.zero(part.g_dot(*after), by=P.g)
     s.zero(part.gamma(*after), by=P.gamma)
     s.normal(part.xi_N(after, before), P.N, by=P.N, open_where=OPEN)
-    s.friction(part.xi_F(after, before), P.F, radius=part.radius(t, q, P.N, 0), by=P.F)
+    s.friction(part.xi_F(after, before), P.F, radius=part.radius(*after, P.N, 0), by=P.F)
 
 
 def project_positions(part: PartType, s: Stage) -> None:
@@ -138,7 +138,7 @@ def _newton_euler(part: PartType, s: Stage) -> tuple[ca.SX, Percussions, ca.SX, 
     t, q, u = s.t_0, s.q_0, s.u_0
     a = s.unknown(A)
     la = s.unknown(LA)
-    radius = part.radius(t, q, la.N, 1)
+    radius = part.radius(t, q, u, la.N, 1)
     slip, direction = part.gamma_F(t, q, u), s.known(DIRECTION)
     rows = [ca.SX(0, 1)]
     for k, f in enumerate(part.frictions):

@@ -200,4 +200,4 @@ class ExplicitVelocity(Scheme):
         s.zero(part.g_dot(t, q, u_Z), by=P.g)
         s.zero(part.gamma(t, q, u_Z), by=P.gamma)
         s.normal(part.g_N_dot(t, q, u_Z), P.N, by=P.N, open_where=open_where)  # (98, 102)
-        s.friction(part.gamma_F(t, q, u_Z), P.F, radius=part.radius(t, q, P.N, dt), by=P.F)  # (99, 103)
+        s.friction(part.gamma_F(t, q, u_Z), P.F, radius=part.radius(t, q, u_Z, P.N, dt), by=P.F)  # (99, 103)

@@ -260,7 +260,7 @@ class GeneralizedAlpha(Scheme):
         s.zero(part.g_dot(*after), by=x.P.g)  # (65h)
         s.zero(part.gamma(*after), by=x.P.gamma)
         s.normal(part.xi_N(after, before), x.P.N, by=x.P.N, open_where=OUTSIDE_A, mark_open=OUTSIDE_B)  # (56)
-        radius = part.radius(s.t_1, x.q_1, x.P.N, s.dt)
+        radius = part.radius(*after, x.P.N, s.dt)
         s.friction(part.xi_F(after, before), x.P.F, radius=radius, by=x.P.F, mark_slip=SLIPS)
 
     def _move_smoothly(self, part: PartType, s: Stage, x: Motion) -> None:
@@ -288,6 +288,6 @@ class GeneralizedAlpha(Scheme):
             s.zero(dt * part.gamma_dot(*state, a), by=R.gamma)
         if self.sees_contacts:
             s.normal(dt * part.g_N_ddot(*state, a), R.N, by=R.N, open_where=OUTSIDE_B)  # (57)
-            radius = part.radius(*state[:2], R.N, dt)
+            radius = part.radius(*state, R.N, dt)
             s.friction(part.gamma_F(*state), R.F, radius=radius, by=R.F, only_where=SLIPS)
             s.friction(dt * part.gamma_F_dot(*state, a), R.F, radius=radius, by=R.F, except_where=SLIPS)

@@ -85,7 +85,7 @@ def impact(part: PartType, s: Stage) -> None:
     s.zero(part.g_dot(*after), by=Lambda.g)
     s.zero(part.gamma(*after), by=Lambda.gamma)
     s.normal(part.xi_N(after, before), Lambda.N, by=Lambda.N, open_where=GAP_1)  # (78)
-    s.friction(part.xi_F(after, before), Lambda.F, radius=part.radius(t_1, q_1, Lambda.N, s.dt), by=Lambda.F)  # (110)
+    s.friction(part.xi_F(after, before), Lambda.F, radius=part.radius(*after, Lambda.N, s.dt), by=Lambda.F)  # (110)
     _record(s, 0.0 * Lambda, Lambda, impulsive=1)
 
 
@@ -125,7 +125,7 @@ def predict(part: PartType, s: Stage, open_where: Field) -> None:
     s.zero(part.g_dot(t_1, q_E, u_P), by=P.g)
     s.zero(part.gamma(t_1, q_E, u_P), by=P.gamma)
     s.normal(part.g_N_dot(t_1, q_E, u_P), P.N, by=P.N, open_where=open_where)  # (115)
-    s.friction(part.gamma_F(t_1, q_E, u_P), P.F, radius=part.radius(t_0, q_0, P.N, dt), by=P.F)  # (116)
+    s.friction(part.gamma_F(t_1, q_E, u_P), P.F, radius=part.radius(t_0, q_0, u_P, P.N, dt), by=P.F)  # (116)
 
 
 def output(part: PartType, s: Stage) -> None:
@@ -140,7 +140,7 @@ def output(part: PartType, s: Stage) -> None:
     s.zero(part.g_dot(t_1, q_1, u_1), by=P.g)
     s.zero(part.gamma(t_1, q_1, u_1), by=P.gamma)
     s.normal(part.g_N_dot(t_1, q_1, u_1), P.N, by=P.N, open_where=GAP_1)  # (117)
-    s.friction(part.gamma_F(t_1, q_1, u_1), P.F, radius=part.radius(t_1, q_1, P.N, dt / 2), by=P.F)  # (118)
+    s.friction(part.gamma_F(t_1, q_1, u_1), P.F, radius=part.radius(t_1, q_1, u_1, P.N, dt / 2), by=P.F)  # (118)
     record_forces(s, 0.5 * s.known(P_FORCES_0) + P)
 
 

@@ -142,7 +142,9 @@ class Lobatto(Scheme):
             s.zero(part.g(t[i], Q[i]), by=R[i - 1].g)  # (50)
             s.zero(part.gamma(t[i], Q[i], V[i]), by=R[i - 1].gamma)  # (51)
             s.normal(part.g_N(t[i], Q[i]), R_N, by=R_N, mark_open=OPEN if i == stages[-1] else None)  # (52, 67)
-            s.friction(part.gamma_F(t[i], Q[i], V[i]), R_F, radius=part.radius(t[i], Q[i], R_N, dt), by=R_F)  # (57)
+            s.friction(
+                part.gamma_F(t[i], Q[i], V[i]), R_F, radius=part.radius(t[i], Q[i], V[i], R_N, dt), by=R_F
+            )  # (57)
 
     def velocity_stage(self, part: PartType, s: Stage) -> None:
         """u_1 and R_s; the impact law is one of the percussions of the whole step."""
@@ -159,7 +161,7 @@ class Lobatto(Scheme):
         s.zero(part.g_dot(*after), by=R[-1].g)  # (50)
         s.zero(part.gamma(*after), by=R[-1].gamma)  # (51)
         s.normal(part.xi_N(after, before), P.N, by=R[-1].N, open_where=OPEN)  # (56)
-        s.friction(part.xi_F(after, before), P.F, radius=part.radius(s.t_1, q_1, P.N, dt), by=R[-1].F)  # (58)
+        s.friction(part.xi_F(after, before), P.F, radius=part.radius(*after, P.N, dt), by=R[-1].F)  # (58)
         s.update(PERCUSSIONS, P)
 
     @property

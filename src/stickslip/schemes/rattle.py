@@ -69,7 +69,7 @@ class Rattle(Scheme):
         s.zero(part.g(t_1, q_1), by=P.g)  # (28a)
         s.zero(part.gamma(t_1, q_1, u_M), by=P.gamma)  # (29a)
         s.normal(part.g_N(t_1, q_1), P.N, by=P.N, mark_open=OPEN)  # (33)
-        s.friction(part.gamma_F(t_1, q_1, u_M), P.F, radius=part.radius(t_1, q_1, P.N, dt / 2), by=P.F)  # (36)
+        s.friction(part.gamma_F(t_1, q_1, u_M), P.F, radius=part.radius(t_1, q_1, u_M, P.N, dt / 2), by=P.F)  # (36)
         # Where the second half leads if it repeats the first: a start for its iterations. Not for changes of the size of
         # rounding errors, which would then never die out at rest.
         change = u_M - u_0
@@ -88,5 +88,5 @@ class Rattle(Scheme):
         s.zero(part.g_dot(*after), by=P_second.g)  # (28b)
         s.zero(part.gamma(*after), by=P_second.gamma)  # (29b)
         s.normal(part.xi_N(after, before), P.N, by=P_second.N, open_where=OPEN)  # (32)
-        s.friction(part.xi_F(after, before), P.F, radius=part.radius(t_1, q_1, P.N, dt), by=P_second.F)  # (34)
+        s.friction(part.xi_F(after, before), P.F, radius=part.radius(*after, P.N, dt), by=P_second.F)  # (34)
         s.update(PERCUSSIONS, P)

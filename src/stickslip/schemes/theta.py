@@ -97,4 +97,4 @@ class Theta(Scheme):
         s.zero(part.gamma(t_1, q_1, u_1), by=P.gamma)
         before, after = (t_M, q_M, u_0), (t_M, q_M, u_1)
         s.normal(part.xi_N(after, before), P.N, by=P.N, open_where=GAP)  # (5)
-        s.friction(part.xi_F(after, before), P.F, radius=part.radius(t_M, q_M, P.N, dt), by=P.F)  # (6)
+        s.friction(part.xi_F(after, before), P.F, radius=part.radius(*after, P.N, dt), by=P.F)  # (6)
