@@ -322,6 +322,15 @@ def contensou(ax: Axes) -> None:
     label(ax, (0.72, 0.5), r"$\omega_n$")
 
 
+def stribeck(ax: Axes) -> None:
+    v = np.linspace(0, 1, 60)
+    ax.plot(-0.7 + 1.5 * v, -0.25 + 0.6 * np.exp(-((v / 0.3) ** 2)), color=LINE, lw=1.5)
+    arrow(ax, (-0.7, -0.5), (0.95, -0.5))
+    arrow(ax, (-0.7, -0.5), (-0.7, 0.65))
+    label(ax, (-0.48, 0.55), r"$\mu$")
+    label(ax, (0.7, -0.66), r"$|\gamma_F|$")
+
+
 def frictionless(ax: Axes) -> None:
     ground(ax, -1, 1, -0.5)
     disc(ax, (0, -0.1), 0.4)
@@ -427,6 +436,7 @@ SHEETS: dict[str, dict[str, Callable[[Axes], None]]] = {
         "OrthotropicCoulomb": ellipse_cone,
         "CoulombContensou": contensou,
         "FixedRadius": fixed_radius,
+        "Stribeck": stribeck,
     },
     "flexible": {
         "Bar": elastic_bar,
