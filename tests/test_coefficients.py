@@ -13,8 +13,8 @@ from stickslip.errors import MethodError, ModelError
 from stickslip.math import exp
 
 G = 9.81
-FRICTION = [name for name, scheme in ss.METHODS.items() if scheme.facts.friction]
-CONTACTS = [name for name, scheme in ss.METHODS.items() if scheme.facts.contacts]
+FRICTION = [name for name, scheme in ss.METHODS.items() if scheme().facts.friction]
+CONTACTS = [name for name, scheme in ss.METHODS.items() if scheme().facts.contacts]
 
 
 def solve(system: ss.System, t_end: float, dt: float, **options) -> ss.Solution:

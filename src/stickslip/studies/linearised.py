@@ -22,6 +22,7 @@ import numpy as np
 
 from stickslip.engine.derive import Instance, Model, PartType, Percussions
 from stickslip.engine.events import Modes
+from stickslip.errors import ModelError
 from stickslip.schemes.event_driven import START_OF_SLIP
 
 SPACES = ("g", "gamma", "N", "F")
@@ -129,10 +130,12 @@ class Mechanism:
         self._rows = _places(model)
         self.n = {s: sum(part.type.n[s] for part in model.parts) for s in SPACES}
         self.elements = [
-            (slice(r.F[f.first], r.F[f.first] + f.size), r.N[f.normal] if f.normal >= 0 else -1)
+            (slice(r.F[f.first], r.F[f.first] + f.size), r.N[f.normals[0]] if f.normals else -1)
             for part, r in zip(model.parts, self._rows, strict=True)
             for f in part.type.frictions
         ]
+        if any(len(f.normals) > 1 for part in model.parts for f in part.type.frictions):
+            raise ModelError(f"{system.name}: this study takes friction of one normal contact, not of several together")
         self.n_y = self.n_u + sum(self.n.values())
         self._t = ca.SX.sym("t")
         self._q, self._u = ca.SX.sym("q", self.n_q), ca.SX.sym("u", self.n_u)
@@ -183,7 +186,7 @@ class Mechanism:
         def local(part: PartType, r: Rows) -> dict[str, ca.SX]:
             q, u = self._q[r.q], self._u[r.u]
             mine = Percussions(_pick(la.g, r.g), _pick(la.gamma, r.gamma), _pick(la.N, r.N), _pick(la.F, r.F))
-            radius, slip = part.radius(t, q, mine.N, 1), part.gamma_F(t, q, u)
+            radius, slip = part.radius(t, q, u, mine.N, 1), part.gamma_F(t, q, u)
             sliding, margin, along = [ca.SX(0, 1)], [ca.SX(0, 1)], [ca.SX(0, 1)]
             for k, f in enumerate(part.frictions):
                 d = direction[r.F[f.first : f.first + f.size]]
@@ -266,7 +269,7 @@ class Mechanism:
         def local(part: PartType, r: Rows) -> dict[str, ca.SX]:
             mine = Percussions(_pick(P.g, r.g), _pick(P.gamma, r.gamma), _pick(P.N, r.N), _pick(P.F, r.F))
             before, after = (t, q[r.q], u_0[r.u]), (t, q[r.q], u_1[r.u])
-            xi_N, xi_F, radius = part.xi_N(after, before), part.xi_F(after, before), part.radius(t, q[r.q], mine.N, 0)
+            xi_N, xi_F, radius = part.xi_N(after, before), part.xi_F(after, before), part.radius(*after, mine.N, 0)
             sliding, spread = [ca.SX(0, 1)], [ca.SX(0, 1)]
             for k, f in enumerate(part.frictions):
                 d = slide[r.F[f.first : f.first + f.size]]
