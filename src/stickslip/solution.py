@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,9 +20,14 @@ from stickslip._version import __version__
 from stickslip.errors import ResultFileError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import h5py
+    import pandas
+    import xarray
     from matplotlib.figure import Figure
 
+    from stickslip.model.system import System
     from stickslip.shapes import Drawing
 
 FORMAT = "stickslip solution"
@@ -35,6 +40,8 @@ class Names:
 
     `q`, `u`, `g`, `gamma` and `contacts` have one label per column. A friction element has one label, `friction_sizes`
     many columns in `slip` and `P_F`, and belongs to the normal contact with the index `friction_contact` (-1: to none).
+    Units have one text per label, or are empty where nothing is known: of q and u, of the forces of g and gamma, of
+    the gaps of contacts, and of the measure along which friction elements slip.
 
     >>> names = Names(contacts=("floor",), friction=("floor",), friction_sizes=(2,), friction_contact=(0,))
     >>> names.friction_labels
@@ -49,6 +56,12 @@ class Names:
     friction: tuple[str, ...] = ()
     friction_sizes: tuple[int, ...] = ()
     friction_contact: tuple[int, ...] = ()
+    q_units: tuple[str, ...] = field(default=(), compare=False)
+    u_units: tuple[str, ...] = field(default=(), compare=False)
+    g_units: tuple[str, ...] = field(default=(), compare=False)
+    gamma_units: tuple[str, ...] = field(default=(), compare=False)
+    contact_units: tuple[str, ...] = field(default=(), compare=False)
+    friction_units: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def friction_labels(self) -> tuple[str, ...]:
@@ -160,6 +173,9 @@ class Solution:
     and `provenance` where the result comes from, in JSON's types: system, method, options, dt, tol, t_end, parameters,
     versions, platform, date, complete (did it reach t_end?), interrupted (why not).
 
+    `solution["ball.x"]` reads a quantity by its name; `quantities` lists all names with their units. `system` is the
+    system that was solved, which `evaluate` needs. It is kept in memory only: `ss.load("run.h5", system=system)`.
+
     >>> solution = ss.solve(ss.benchmarks.bouncing_ball(), t_end=1.0, dt=1e-3, method="rattle")    # doctest: +SKIP
     >>> solution.q[-1], solution.gap.min(), solution.energy().total[-1]    # doctest: +SKIP
     >>> solution.save("ball.h5")    # doctest: +SKIP
@@ -184,6 +200,7 @@ class Solution:
     stats: Stats
     names: Names
     provenance: dict[str, Any] = field(default_factory=dict)
+    system: System | None = None
 
     def __post_init__(self) -> None:
         rows, names = len(self.t), self.names
@@ -206,6 +223,99 @@ class Solution:
 
     def __len__(self) -> int:
         return len(self.t)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: the data, without the system."""
+        return self.__dict__ | {"system": None}
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """A quantity by its name: one row per time, and columns where it has several components.
+
+        >>> solution["ball.x"], solution["pin.force"], solution["energy.total"]    # doctest: +SKIP
+        """
+        from stickslip.values import read
+
+        return read(self, name)
+
+    @property
+    def quantities(self) -> dict[str, str]:
+        """The names of all quantities that `solution[name]` knows, with their units (empty where unknown).
+
+        >>> solution.quantities["ball.x"]    # doctest: +SKIP
+        'm'
+        """
+        from stickslip.values import catalogue
+
+        return {name: entry.unit for name, entry in catalogue(self).items()}
+
+    def evaluate(self, expression: Any, *, system: System | None = None) -> np.ndarray:
+        """An expression of the system's symbols, or a measure such as `joint.angle`, at every time; compiled.
+
+        Rows are times; a vector gives columns, a matrix two more axes. A solution from a file needs `system`.
+
+        >>> solution.evaluate(ball.q[0] ** 2 + ball.q[1] ** 2)    # doctest: +SKIP
+        """
+        from stickslip.values import evaluate
+
+        return evaluate(self, expression, system)
+
+    def path(self, point: Any, *, system: System | None = None) -> np.ndarray:
+        """Where a point is at every time: a point of a body (`body.point(0.1, 0)`), or a body, or its name: the centre.
+
+        >>> solution.path(crank.point(0.0765, 0))    # doctest: +SKIP
+        """
+        from stickslip.values import path
+
+        return path(self, point, system)
+
+    def velocity(self, point: Any, *, system: System | None = None) -> np.ndarray:
+        """The velocity of a point at every time; `point` as in `path`.
+
+        >>> solution.velocity("crank")    # doctest: +SKIP
+        """
+        from stickslip.values import velocity
+
+        return velocity(self, point, system)
+
+    def acceleration(self, point: Any, *, system: System | None = None) -> np.ndarray:
+        """The mean acceleration of a point over the step that ends at each time, impacts included; row 0 is nan.
+
+        >>> solution.acceleration("crank")    # doctest: +SKIP
+        """
+        from stickslip.values import acceleration
+
+        return acceleration(self, point, system)
+
+    def to_pandas(self, quantities: Sequence[str] | None = None) -> pandas.DataFrame:
+        """A table with the time as index and one column per quantity; all that the solution holds if none are chosen.
+
+        Units are in `frame.attrs["units"]`. Needs pandas: pip install stickslip[data]
+
+        >>> solution.to_pandas(["ball.x", "floor.force"])    # doctest: +SKIP
+        """
+        from stickslip.export import to_pandas
+
+        return to_pandas(self, quantities)
+
+    def to_xarray(self, quantities: Sequence[str] | None = None) -> xarray.Dataset:
+        """The arrays with labelled axes, or chosen quantities, one variable each, with units and provenance as attributes.
+
+        Needs xarray: pip install stickslip[data]
+
+        >>> solution.to_xarray()["q"].sel(coordinate="ball.x")    # doctest: +SKIP
+        """
+        from stickslip.export import to_xarray
+
+        return to_xarray(self, quantities)
+
+    def to_csv(self, path: str | Path, quantities: Sequence[str] | None = None) -> Path:
+        """Write a table of text, one row per time; the header has names and units. Returns the path.
+
+        >>> solution.to_csv("ball.csv", ["ball.x", "floor.force"])    # doctest: +SKIP
+        """
+        from stickslip.export import to_csv
+
+        return to_csv(self, path, quantities)
 
     def __repr__(self) -> str:
         about, steps = self.provenance, max(len(self) - 1, 0)
@@ -314,11 +424,13 @@ class Solution:
         return path
 
 
-ARRAYS = tuple(f.name for f in fields(Solution) if f.name not in ("extra", "stats", "names", "provenance"))
+ARRAYS = tuple(f.name for f in fields(Solution) if f.name not in ("extra", "stats", "names", "provenance", "system"))
 
 
-def load(path: str | Path) -> Solution:
+def load(path: str | Path, *, system: System | None = None) -> Solution:
     """Read a solution that `Solution.save` wrote.
+
+    With the `system` that it is a solution of, `evaluate`, `path` and the quantities of springs and joints work again.
 
     Raises `ResultFileError` for anything else: a missing file, one that is no result, one by a newer version.
 
@@ -357,9 +469,15 @@ def load(path: str | Path) -> Solution:
                     f"{path} was written by stickslip {file.attrs.get('stickslip_version', '?')} in format {version}; "
                     f"stickslip {__version__} reads up to format {FORMAT_VERSION}. Upgrade: pip install -U stickslip"
                 )
-            return _read(file)
+            solution = _read(file)
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise ResultFileError(f"{path} is a damaged stickslip result ({error}). Run the simulation again.") from error
+    if system is None:
+        return solution
+    from stickslip.values import require_own
+
+    require_own(solution, system)
+    return replace(solution, system=system)
 
 
 def _write(solution: Solution, file: h5py.File, compress: bool) -> None:

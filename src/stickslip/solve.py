@@ -19,12 +19,14 @@ import numpy as np
 from stickslip._version import __version__
 from stickslip.engine.check import check_initial_state, check_laws, check_mass, highest_frequency
 from stickslip.engine.derive import Model, derive
+from stickslip.engine.evaluate import evaluate
 from stickslip.engine.fields import RESULTS, SPACES, Field
 from stickslip.engine.flow import StageFunction
 from stickslip.engine.observe import observation, observe
 from stickslip.engine.program import Program
 from stickslip.engine.run import ROUNDING, Failure, Run, Start
 from stickslip.errors import ConvergenceError, MethodError, ModelError, OptionError, StabilityWarning
+from stickslip.model.readings import units_of
 from stickslip.model.system import System
 from stickslip.schemes import METHODS, Scheme
 from stickslip.schemes.spec import scheme_of
@@ -112,7 +114,7 @@ def solve(
     run = scheme.start(compiled, Start(values, q, u, t_start, t_end, dt, steps, tol, max_iterations, prox))
     with _interruptible() as interrupted, _progress_bar(bar, steps, f"{system.name}, {scheme.name}") as show:
         run.advance(interrupted, show)
-    solution = _solution(run, observing, names, values)
+    solution = _solution(run, observing, names, values, system)
     solution.provenance.update(
         {
             "system": system.name,
@@ -127,6 +129,8 @@ def solve(
             **_versions(),
         }
     )
+    if system.measures:
+        solution.provenance["measures"] = {name: sensor.unit for name, sensor in system.measures.items()}
     if (
         system.drawing is not None
     ):  # by name: the solution stays data; all parameters: they may come from the system's builder
@@ -160,7 +164,7 @@ def observe_along(
     return observe(program, values, solution.t, solution.q, solution.u, fields)
 
 
-def _solution(run: Run, observing: Program, names: Names, values: np.ndarray) -> Solution:
+def _solution(run: Run, observing: Program, names: Names, values: np.ndarray, system: System) -> Solution:
     c = run.columns()
     t = c["t"][:, 0].copy()
     seen = observe(observing, values, t, c["q_1"], c["u_1"])
@@ -169,7 +173,11 @@ def _solution(run: Run, observing: Program, names: Names, values: np.ndarray) ->
     seen |= {f"P_{space}": c[f"P.{space}"] for space in SPACES}
     arrays: dict[str, Any] = seen | {"t": t, "q": c["q_1"], "u": c["u_1"], "kinetic": kinetic, "potential": potential}
     extra = {name: c[name] for name in c if name not in ("t", *[each.name for each in RESULTS])}
-    return Solution(**arrays, extra=extra, stats=stats, names=names)
+    parameters = dict(zip(system.parameter_symbols(), values.tolist(), strict=True))
+    for name, sensor in system.measures.items():
+        measured = evaluate(system, sensor.value, parameters, t, c["q_1"], c["u_1"])
+        extra[name] = measured[:, 0] if measured.shape[1] == 1 else measured
+    return Solution(**arrays, extra=extra, stats=stats, names=names, system=system)
 
 
 def _convergence_error(failure: Failure, solution: Solution, step: int) -> ConvergenceError:
@@ -301,15 +309,23 @@ def _names(model: Model) -> Names:
                 friction.append((c.name, c.slip.numel(), len(contacts) if c.gap is not None else -1))
             if c.gap is not None:
                 contacts.append(c.name)
+    units = units_of(model.system)
+    q, u = ([n for block in model.system.blocks for n in getattr(block, key)] for key in ("q_names", "u_names"))
     return Names(
-        q=tuple(n for block in model.system.blocks for n in block.q_names),
-        u=tuple(n for block in model.system.blocks for n in block.u_names),
+        q=tuple(q),
+        u=tuple(u),
         g=tuple(g),
         gamma=tuple(gamma),
         contacts=tuple(contacts),
         friction=tuple(f[0] for f in friction),
         friction_sizes=tuple(f[1] for f in friction),
         friction_contact=tuple(f[2] for f in friction),
+        q_units=tuple(units[n] for n in q),
+        u_units=tuple(units[n] for n in u),
+        g_units=tuple(units.get(n.partition("[")[0], "") for n in g),
+        gamma_units=tuple(units.get(n.partition("[")[0], "") for n in gamma),
+        contact_units=tuple(units.get(n, "m") for n in contacts),
+        friction_units=tuple(units.get(f[0], "m") for f in friction),
     )
 
 

@@ -30,7 +30,7 @@ def ball_in_box(
     s = System("ball in a box")
     m_, R_, a_, b_ = s.parameter("m", m), s.parameter("R", R), s.parameter("a", a), s.parameter("b", b)
     gamma_, e = s.parameter("gamma", gamma), s.parameter("e_N", e_N)
-    (x, y), u = s.coordinates("x y", initial=[2, 2], velocity=[0, 0])
+    (x, y), u = s.coordinates("x y", initial=[2, 2], velocity=[0, 0], units="m m")
     s.kinetic_energy(m_ / 2 * dot(u, u))
     s.potential_energy(m_ * gamma_ * (math.cos(math.pi / 6) * x + math.sin(math.pi / 6) * y))
     walls = {"floor": y - R_, "right wall": a_ - x - R_, "ceiling": b_ - y - R_, "left wall": x - R_}  # (134) to (137)

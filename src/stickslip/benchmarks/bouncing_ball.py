@@ -19,7 +19,7 @@ def bouncing_ball(*, m: float = 0.1, g: float = 9.81, e: float = 0.75, height: f
     """
     s = System("bouncing ball")
     mass, gravity, restitution = s.parameter("m", m), s.parameter("g", g), s.parameter("e", e)
-    (q,), (u,) = s.coordinates("q", initial=[height], velocity=[0])
+    (q,), (u,) = s.coordinates("q", initial=[height], velocity=[0], units="m")
     s.kinetic_energy(mass / 2 * u**2)
     s.potential_energy(mass * gravity * q)
     s.contact(gap=q, restitution=restitution, name="floor")

@@ -42,7 +42,7 @@ def pendulum_body(s: System, L: float, m: float, J: float, g: float, theta: floa
     L_, m_, J_, g_ = s.parameter("L", L), s.parameter("m", m), s.parameter("J", J), s.parameter("g", g)
     position = [L * np.cos(theta), L * np.sin(theta), theta]
     velocity = [-L * np.sin(theta) * theta_dot, L * np.cos(theta) * theta_dot, theta_dot]
-    q, u = s.coordinates("x y theta", initial=position, velocity=velocity)
+    q, u = s.coordinates("x y theta", initial=position, velocity=velocity, units="m m rad")
     s.kinetic_energy(m_ / 2 * (u[0] ** 2 + u[1] ** 2) + J_ / 2 * u[2] ** 2)
     s.potential_energy(m_ * g_ * q[1])
     s.constraint(vector(q[0] - L_ * cos(q[2]), q[1] - L_ * sin(q[2])), name="pivot")  # (75, 76)

@@ -39,7 +39,7 @@ def point_mass_on_slope(
     position, speed = CASES[case]
     s = System(f"point mass on a slope, case {case}")
     m_, g_ = s.parameter("m", m), s.parameter("g", g)
-    q, u = s.coordinates("x y", initial=position, velocity=speed * T_0)
+    q, u = s.coordinates("x y", initial=position, velocity=speed * T_0, units="m m")
     s.kinetic_energy(m_ / 2 * dot(u, u))
     s.potential_energy(m_ * g_ * q[1])
     f, slope = vector(q[0], exp(-q[0])), vector(1, -exp(-q[0]))

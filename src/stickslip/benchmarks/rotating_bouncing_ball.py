@@ -30,7 +30,7 @@ def rotating_bouncing_ball(
     omega, e_N = CASES[case]
     s = System(f"rotating bouncing ball, case {case}")
     m_, R_, g_ = s.parameter("m", m), s.parameter("R", R), s.parameter("g", g)
-    (_, y, _), (u_x, u_y, u_phi) = s.coordinates("x y phi", initial=[0, 1, 0], velocity=[0, 0, omega])
+    (_, y, _), (u_x, u_y, u_phi) = s.coordinates("x y phi", initial=[0, 1, 0], velocity=[0, 0, omega], units="m m rad")
     s.kinetic_energy(m_ / 2 * (u_x**2 + u_y**2) + m_ * R_**2 / 5 * u_phi**2)
     s.potential_energy(m_ * g_ * y)
     s.contact(

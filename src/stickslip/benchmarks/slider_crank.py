@@ -55,7 +55,7 @@ def _from_equations(g: float, mu: float, e_N: float, e_F: float) -> System:
     s = System("slider-crank")
     (l1, l2, a, b, d), (m1, m2, m3, J1, J2, J3), law, gravity = _parameters(s, g, mu, e_N, e_F)
     q0, u0 = _initial()
-    q, u = s.coordinates("x1 y1 phi1 x2 y2 phi2 x3 y3 phi3", initial=q0, velocity=u0)
+    q, u = s.coordinates("x1 y1 phi1 x2 y2 phi2 x3 y3 phi3", initial=q0, velocity=u0, units="m m rad m m rad m m rad")
     x1, y1, phi1, x2, y2, phi2, x3, y3, phi3 = q
     s.mass_matrix(diag([m1, m1, J1, m2, m2, J2, m3, m3, J3]))  # (45)
     s.potential_energy(gravity * (m1 * y1 + m2 * y2 + m3 * y3))  # (46)

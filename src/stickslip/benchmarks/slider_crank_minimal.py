@@ -35,7 +35,7 @@ def slider_crank_minimal(
     l1, l2, a, b = (s.parameter(name, LENGTHS[name]) for name in ("l1", "l2", "a", "b"))
     m1, m2, m3, J1, J2, J3 = (s.parameter(name, value) for name, value in MASSES.items())
     gravity = s.parameter("gamma", gamma)
-    q, u = s.coordinates("theta1 theta2 theta3", initial=[0, 0, 0], velocity=[OMEGA_1, OMEGA_2, 0])
+    q, u = s.coordinates("theta1 theta2 theta3", initial=[0, 0, 0], velocity=[OMEGA_1, OMEGA_2, 0], units="rad rad rad")
     (theta1, theta2, theta3), (omega1, omega2, omega3) = q, u
     M11, M22 = J1 + l1**2 * (m1 / 4 + m2 + m3), J2 + l2**2 * (m2 / 4 + m3)  # (23)
     M12 = l1 * l2 * cos(theta1 - theta2) * (m2 / 2 + m3)

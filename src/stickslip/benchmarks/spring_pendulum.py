@@ -36,7 +36,7 @@ def spring_pendulum(
     """
     s = System("spring pendulum")
     m_, l0_, k_, g_ = s.parameter("m", m), s.parameter("l0", l0), s.parameter("k", k), s.parameter("g", g)
-    (phi, l), (omega, v) = s.coordinates("phi l", initial=[angle, length], velocity=[0, 0])  # noqa: E741
+    (phi, l), (omega, v) = s.coordinates("phi l", initial=[angle, length], velocity=[0, 0], units="rad m")  # noqa: E741
     s.kinetic_energy(m_ / 2 * (v**2 + l**2 * omega**2))  # (64)
     s.potential_energy(k_ / 2 * (l - l0_) ** 2 - m_ * g_ * l * cos(phi))
     s.contact(gap=phi, restitution=s.parameter("e_N", e_N), name="wall")

@@ -31,7 +31,7 @@ def woodpecker_toy(*, mu: float = 0.3, e_beak: float = 0.5, e_sleeve: float = 0.
     m_M, J_M, m_S, J_S, c, g = (s.parameter(name, value) for name, value in MASSES.items())
     r0, r_M, h_M, l_M, l_G, h_S, l_S = (s.parameter(name, value) for name, value in LENGTHS.items())
     (y, phi_M, phi_S), (v, omega_M, omega_S) = s.coordinates(
-        "y phi_M phi_S", initial=[0, -0.1036, -0.2788], velocity=[-0.3411, 0, -7.4583]
+        "y phi_M phi_S", initial=[0, -0.1036, -0.2788], velocity=[-0.3411, 0, -7.4583], units="m rad rad"
     )
     s.mass_matrix(
         [

@@ -101,7 +101,11 @@ class PointMass(Body):
     def declare(self, system: System, equations: Equations) -> None:
         names = " ".join("xyz"[: self.dimension])
         self._q, self._u = system.coordinates(
-            names, initial=self.initial, velocity=self.initial_velocity, block=self.name
+            names,
+            initial=self.initial,
+            velocity=self.initial_velocity,
+            block=self.name,
+            units=" ".join(["m"] * self.dimension),
         )
         self.mass = system.parameter(f"{self.name}.mass", self.mass)
         equations.mass_matrix(diag([self.mass] * self.dimension), of=self.u)
@@ -165,7 +169,7 @@ class PlanarBody(Body):
 
     def declare(self, system: System, equations: Equations) -> None:
         self._q, self._u = system.coordinates(
-            "x y phi", initial=self.initial, velocity=self.initial_velocity, block=self.name
+            "x y phi", initial=self.initial, velocity=self.initial_velocity, block=self.name, units="m m rad"
         )
         self.mass = system.parameter(f"{self.name}.mass", self.mass)
         self.inertia = system.parameter(f"{self.name}.inertia", self.inertia)
@@ -254,6 +258,8 @@ class RigidBody(Body):
             velocity=self.initial_velocity,
             kinematics=_rigid_kinematics,
             block=self.name,
+            units="m m m - - - -",
+            velocity_units="m/s m/s m/s rad/s rad/s rad/s",
         )
         self.mass = system.parameter(f"{self.name}.mass", self.mass)
         Theta = self._inertia_parameters(system)

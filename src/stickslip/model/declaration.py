@@ -35,6 +35,8 @@ class Coordinates:
     q_initial: np.ndarray
     u_initial: np.ndarray
     qdot: ca.SX
+    q_units: tuple[str, ...] = ()  # empty: not known
+    u_units: tuple[str, ...] = ()
 
     @property
     def canonical(self) -> bool:
@@ -67,6 +69,14 @@ class Contact:
     restitution: ca.SX
     tangential_restitution: ca.SX
     of: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Sensor:
+    """Something to read off a motion: a column of expressions of t, q, u and parameters, and its unit."""
+
+    value: ca.SX
+    unit: str = ""
 
 
 @dataclass

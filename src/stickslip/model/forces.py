@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 
 from stickslip.errors import ModelError
-from stickslip.math import Scalar, Vector, array, derivative, dot, is_symbolic
+from stickslip.math import Scalar, Vector, array, column, derivative, dot, is_symbolic
 from stickslip.model.bodies import Body
-from stickslip.model.declaration import TIME, Equations
+from stickslip.model.declaration import TIME, Equations, Sensor
 from stickslip.model.frames import Ground, Point, rate
 from stickslip.model.given import instance, number, vector
 from stickslip.model.measures import Distance, Measure, Quantity, along, evaluated
 from stickslip.model.system import System
+
+FORCE_UNITS = {"m": "N", "rad": "N m", "": ""}
+"""By the unit of a measure, that of the force that does work on it."""
 
 
 class Gravity:
@@ -94,15 +97,31 @@ class SpringDamper:
         self.stiffness, self.damping, self.rest_length = stiffness, damping, rest_length
 
     def declare(self, system: System, equations: Equations) -> None:
+        x, k, d, x_0, extra = self._pieces(system)
+        equations.potential_energy(k / 2 * x.minus(x_0) ** 2)
+        push(equations, x, -d * x.rate)
+        if self.law is not None:
+            push(equations, x, extra)
+
+    def sensors(self, system: System) -> dict[str, Sensor]:
+        """Its length, elongation against the rest length, and force, positive where it pulls."""
+        x, k, d, x_0, extra = self._pieces(system)
+        stretched = x.minus(x_0)
+        unit = self.measure.unit
+        return {
+            "length": Sensor(column(x.value), unit),
+            "elongation": Sensor(column(stretched), unit),
+            "force": Sensor(column(k * stretched + d * x.rate - extra), FORCE_UNITS[unit]),
+        }
+
+    def _pieces(self, system: System) -> tuple[Quantity, Scalar, Scalar, Scalar, Scalar]:
+        """Measure, stiffness, damping, rest length, and the force of the law."""
         x = self.measure.quantity(system, self.name)
         k = system.parameter(f"{self.name}.stiffness", self.stiffness)
         d = system.parameter(f"{self.name}.damping", self.damping)
         x_0 = system.parameter(f"{self.name}.rest_length", self.rest_length)
-        equations.potential_energy(k / 2 * x.minus(x_0) ** 2)
-        push(equations, x, -d * x.rate)
-        if self.law is not None:
-            force = evaluated(self.law, x.value, x.rate)
-            push(equations, x, number(f"spring-damper {self.name!r}", "the value of its law", force))
+        force = 0.0 if self.law is None else evaluated(self.law, x.value, x.rate)
+        return x, k, d, x_0, number(f"spring-damper {self.name!r}", "the value of its law", force)
 
 
 class Motor:
@@ -119,10 +138,17 @@ class Motor:
         self.name, self.measure, self.force = name, along(f"motor {name!r}", measure), force
 
     def declare(self, system: System, equations: Equations) -> None:
+        push(equations, *self._drive(system))
+
+    def sensors(self, system: System) -> dict[str, Sensor]:
+        """Its force, positive in the direction in which the measure grows."""
+        return {"force": Sensor(column(self._drive(system)[1]), FORCE_UNITS[self.measure.unit])}
+
+    def _drive(self, system: System) -> tuple[Quantity, Scalar]:
         x = self.measure.quantity(system, self.name)
         constant = not callable(self.force) and not is_symbolic(self.force)
         force = system.parameter(f"{self.name}.force", self.force) if constant else self.force
-        push(equations, x, number(f"motor {self.name!r}", "force", evaluated(force, TIME, x.value, x.rate)))
+        return x, number(f"motor {self.name!r}", "force", evaluated(force, TIME, x.value, x.rate))
 
 
 class Controller:
@@ -152,14 +178,25 @@ class Controller:
         self.stiffness, self.damping = number(where, "stiffness", stiffness), number(where, "damping", damping)
 
     def declare(self, system: System, equations: Equations) -> None:
+        x, force, _ = self._drive(system)
+        push(equations, x, force)
+
+    def sensors(self, system: System) -> dict[str, Sensor]:
+        """Its force, positive in the direction in which the measure grows, and what it lacks to its target."""
+        _, force, error = self._drive(system)
+        unit = self.measure.unit
+        return {"force": Sensor(column(force), FORCE_UNITS[unit]), "error": Sensor(column(error), unit)}
+
+    def _drive(self, system: System) -> tuple[Quantity, Scalar, Scalar]:
         x = self.measure.quantity(system, self.name)
         k = system.parameter(f"{self.name}.stiffness", self.stiffness)
         d = system.parameter(f"{self.name}.damping", self.damping)
         if not callable(self.target) and not is_symbolic(self.target):
-            push(equations, x, -k * x.minus(system.parameter(f"{self.name}.target", self.target)) - d * x.rate)
-            return
+            beyond = x.minus(system.parameter(f"{self.name}.target", self.target))
+            return x, -k * beyond - d * x.rate, -beyond
         target = number(f"controller {self.name!r}", "target", evaluated(self.target, TIME))
-        push(equations, x, -k * x.minus(target) + d * (rate(system, target) - x.rate))
+        beyond = x.minus(target)
+        return x, -k * beyond + d * (rate(system, target) - x.rate), -beyond
 
 
 class Force:

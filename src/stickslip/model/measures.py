@@ -66,7 +66,12 @@ class Quantity:
 
 
 class Measure:
-    """A scalar of the configuration; `quantity` gives it in the symbols of a system."""
+    """A scalar of the configuration; `quantity` gives it in the symbols of a system, `unit` says what it counts."""
+
+    @property
+    def unit(self) -> str:
+        """Its unit; empty where it is not known."""
+        return {"Distance": "m", "Displacement": "m", "Angle": "rad"}.get(type(self).__name__, "")
 
     def quantity(self, system: System, prefix: str) -> Quantity:
         """Value and rate; numbers become parameters named after `prefix`."""

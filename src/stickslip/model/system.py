@@ -16,7 +16,7 @@ import numpy as np
 from stickslip.errors import ModelError, unknown_name
 from stickslip.math import Scalar, Vector, array, column, is_symbolic
 from stickslip.model.assemble import assembled
-from stickslip.model.declaration import APPROACH_SPEED, TIME, Coordinates, Equations, _scalar, _vector
+from stickslip.model.declaration import APPROACH_SPEED, TIME, Coordinates, Equations, Sensor, _scalar, _vector
 from stickslip.model.given import number, text
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ class System:
         self._initial: dict[int, Any] = {TIME.__hash__(): 0.0, APPROACH_SPEED.__hash__(): 0.0}
         self._part_names: set[str] = set()
         self._q_names: set[str] = set()
+        self.measures: dict[str, Sensor] = {}
         self.drawing: Drawing | None = None
 
     def __repr__(self) -> str:
@@ -165,11 +166,14 @@ class System:
         velocities: str | None = None,
         kinematics: Any = None,
         block: str | None = None,
+        units: str | None = None,
+        velocity_units: str | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Declare coordinates q and velocities u; return their symbols as two arrays.
 
         `names` and `velocities` are space-separated; without `velocities` qdot = u. `kinematics(t, q, u)` returns
-        qdot = B(t, q) u + beta(t, q), for velocities that are not the derivatives of the coordinates.
+        qdot = B(t, q) u + beta(t, q), for velocities that are not the derivatives of the coordinates. `units`, such as
+        "m m rad", label plots and tables, - stands for none; those of velocities follow where qdot = u.
 
         >>> q, u = System().coordinates("x y", initial=[0, 1], velocity=[0, 0])
         >>> len(q), len(u)
@@ -203,7 +207,10 @@ class System:
             if ca.depends_on(ca.jacobian(qdot, u), u):
                 raise ModelError(f"{self.name}: kinematics of {names!r} must be affine in the velocities, B u + beta")
         q_full, u_full = tuple(prefix + n for n in q_names), tuple(prefix + n for n in u_names)
-        self.blocks.append(Coordinates(block or names, q, u, q_full, u_full, q0, u0, qdot))
+        q_units = self._units(units, q_names, "units")
+        follow = " ".join("-" if x == "" else f"{x}/s" for x in q_units) if kinematics is None and q_units else None
+        u_units = self._units(velocity_units or follow, u_names, "velocity_units")
+        self.blocks.append(Coordinates(block or names, q, u, q_full, u_full, q0, u0, qdot, q_units, u_units))
         self._q_names.update(q_full)
         self._remember(self.blocks[-1])
         if block is None:
@@ -353,6 +360,28 @@ class System:
             name=where,
         )
 
+    def measure(self, name: str, expression: Any, *, unit: str = "") -> None:
+        """Record an expression of time, coordinates, velocities and parameters, or a measure such as `joint.angle`.
+
+        Its values at every time of a run are in `solution[name]`, in files and in plots.
+
+        >>> s = System()
+        >>> (x, y), u = s.coordinates("x y", initial=[0, 1], velocity=[1, 0])
+        >>> s.measure("speed", (u @ u) ** 0.5, unit="m/s")
+        """
+        text(f"{self.name}: measure", name)
+        if name in self.measures:
+            raise ModelError(f"{self.name}: measure {name!r} is declared twice")
+        if "/" in name:
+            raise ModelError(f"{self.name}: the name of measure {name!r} must not contain '/', files use it")
+        with self._all_or_nothing():
+            value = expression.quantity(self, name).value if hasattr(expression, "quantity") else expression
+            columns = _vector(value, f"{self.name}: measure {name!r}")
+            self._require_known(columns, f"measure {name!r}")
+            if ca.depends_on(columns, APPROACH_SPEED):
+                raise ModelError(f"{self.name}: measure {name!r}: the approach speed is known to impact laws only")
+        self.measures[name] = Sensor(columns, unit or getattr(expression, "unit", ""))
+
     def add(self, part: P) -> P:
         """Add a part and return it.
 
@@ -466,6 +495,12 @@ class System:
         if not self._u_own:
             raise ModelError(f"{self.name}: declare coordinates first")
         return ca.vertcat(*self._u_own)
+
+    def _units(self, units: str | None, names: tuple[str, ...], what: str) -> tuple[str, ...]:
+        given = () if units is None else tuple("" if word == "-" else word for word in units.split())
+        if given and len(given) != len(names):
+            raise ModelError(f"{self.name}: {what} = {units!r} must name one unit for each of {' '.join(names)!r}")
+        return given
 
     def _numbers(self, values: Any, n: int, what: str) -> np.ndarray:
         try:

@@ -78,7 +78,11 @@ class Node(Body):
         if free:
             names = " ".join(self.names[k] for k in free)
             self._q[free], self._u = system.coordinates(
-                names, initial=self.initial[free], velocity=self.initial_velocity[free], block=self.name
+                names,
+                initial=self.initial[free],
+                velocity=self.initial_velocity[free],
+                block=self.name,
+                units=" ".join("rad" if self.names[k].startswith("phi") else "m" for k in free),
             )
 
 
