@@ -18,7 +18,8 @@ from PIL import Image
 import stickslip as ss
 from stickslip import plots
 from stickslip.errors import OptionError, ResultFileError
-from stickslip.scene import Scene, drawing_of, film, mean_forces
+from stickslip.filming import drawing_of, mean_forces
+from stickslip.scene import Scene, film
 from stickslip.shapes import (
     DRAWINGS,
     Arrow,
@@ -261,7 +262,7 @@ def test_a_user_s_own_system_can_be_drawn(tmp_path, monkeypatch):
 
 
 def test_a_solution_without_a_drawing_says_what_to_do(ball):
-    with pytest.raises(OptionError, match=r"'ball on a floor' has no drawing\. Set `system.drawing`"):
+    with pytest.raises(OptionError, match=r"'ball on a floor' has nothing to draw: .* `system.show\(...\)`"):
         ball.view()
 
 

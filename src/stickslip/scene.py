@@ -1,12 +1,12 @@
-"""A film of a solution as data: the moments that it shows, and where each shape is at each of them.
+"""A film as a flat picture: what figures, GIFs and MP4s draw.
 
-Figures and pages draw a scene; neither calls a drawing itself. Few kinds of tracks are left here of the shapes:
+Solids of a film in space become areas as a camera without perspective sees them. Few kinds of tracks are left:
 
 | kind | points | from |
 | --- | --- | --- |
-| line, area, arrow | as they are | `Polyline`, `Polygon`, `Arrow` |
-| disk, dot, touch | one | `Disk`, `Point`, `Touch` |
-| ground, hatch, band | a line; pairs, each a stroke; an area without a fill | `Ground`, `Wall` |
+| line, area, arrow | as they are | lines, outlines of solids, arrows |
+| disk, dot, touch | one | disks and balls, points, contacts |
+| ground, hatch, band | a line; pairs, each a stroke; an area without a fill | `Ground`, `Wall`, planes |
 """
 
 from __future__ import annotations
@@ -16,21 +16,22 @@ from typing import Any
 
 import numpy as np
 
-from stickslip.errors import OptionError, unknown_name
-from stickslip.shapes import DRAWINGS, Arrow, Disk, Drawing, Ground, Point, Polygon, Polyline, Shape, Touch, Wall
+from stickslip.errors import OptionError
+from stickslip.filming import FRAMES, Film, Solid, Trace, drawing_of, mean_forces, shoot, turned
+from stickslip.shapes import Drawing
 from stickslip.solution import Solution
 
-FRAMES = 600  # ten seconds at sixty a second
 MARGIN = 0.06  # around what moves, in sizes of the picture
 SLIMMEST = 0.4  # no picture is slimmer or flatter than this
 HATCH = 0.022  # distance and length of the strokes, in sizes of the picture
 BEYOND = 1.5  # an endless wall goes on beyond the picture, for windows that are wider, in sizes of the picture
-KINDS = {Polyline: "line", Polygon: "area", Arrow: "arrow", Disk: "disk", Point: "dot", Touch: "touch"}
+CAMERA = (-60.0, 20.0)  # azimuth and elevation in degrees
+ROUND = 24  # corners of a circle in space
 
 
 @dataclass(frozen=True, eq=False)
 class Track:
-    """A shape in time: `points` has an entry a frame, or only one if it never moves; x and y of the picture."""
+    """A shape in time: `points` has one entry per frame, or only one if it never moves; x and y of the picture."""
 
     kind: str
     points: np.ndarray
@@ -43,15 +44,15 @@ class Track:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A film: `rows` of the solution and their times `t`; `glow` of the `contacts`, 0 to 1, in every frame."""
+    """A flat film: `rows` of the solution and their times `t`; `glow` of the `contacts`, 0 to 1, in every frame."""
 
-    drawing: Drawing
     rows: np.ndarray
     t: np.ndarray
     tracks: tuple[Track, ...]
     bounds: tuple[float, float, float, float]
     glow: np.ndarray
     contacts: tuple[str, ...]
+    note: str = ""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -61,26 +62,6 @@ class Scene:
         """Width and height of the picture."""
         x_0, x_1, y_0, y_1 = self.bounds
         return x_1 - x_0, y_1 - y_0
-
-
-def drawing_of(solution: Solution) -> Drawing:
-    """The drawing that the solution's system has.
-
-    >>> import stickslip as ss
-    >>> drawing_of(ss.solve(ss.benchmarks.bouncing_ball(), t_end=0.01, dt=1e-3)).name
-    'bouncing_ball'
-    """
-    about = solution.provenance
-    remembered = about.get("drawing")
-    if remembered is None:
-        raise OptionError(
-            f"{about.get('system', 'this system')!r} has no drawing. Set `system.drawing` before solving it, or pass one: "
-            "`solution.view(drawing)`; docs/viewing.md shows how."
-        )
-    if remembered["name"] not in DRAWINGS:
-        text = unknown_name("drawing", remembered["name"], DRAWINGS)
-        raise OptionError(f"{text}. Import the module that defines it, or pass it: `solution.view(drawing)`.")
-    return DRAWINGS[remembered["name"]]
 
 
 def film(
@@ -101,93 +82,226 @@ def film(
     >>> len(scene), [track.kind for track in scene.tracks]
     (100, ['ground', 'hatch', 'disk', 'touch'])
     """
-    drawing = drawing or drawing_of(solution)
-    rows = _rows(solution.t, drawing.span, frames, t_start, t_end)
-    parameters = (solution.provenance.get("drawing") or solution.provenance).get("parameters", {})
-    pictures = [drawing(float(solution.t[k]), solution.q[k], parameters) for k in rows]
-    tracks = _turned(drawing, pictures)
-    for shape, _ in tracks:
-        if isinstance(shape, Touch) and shape.contact not in solution.names.contacts:
-            raise OptionError(
-                f"drawing {drawing.name!r}: {unknown_name('contact', shape.contact, solution.names.contacts)}"
-            )
-    bounds = drawing.bounds or _bounds(drawing, tracks)
-    finished = [track for shape, points in tracks for track in _tracks(shape, points, bounds)]
+    shot = shoot(solution, drawing, frames=frames, t_start=t_start, t_end=t_end)
+    tracks = flattened(shot, shot.camera or CAMERA)
+    drawn = drawing or drawing_of(solution)
+    bounds = (drawn.bounds if drawn is not None else None) or _bounds(tracks)
     return Scene(
-        drawing,
-        rows,
-        solution.t[rows],
-        tuple(finished),
+        shot.rows,
+        shot.t,
+        tuple(piece for track in tracks for piece in _tracks(track, bounds)),
         bounds,
-        _glow(mean_forces(solution.t, solution.P_N, rows)),
+        _glow(mean_forces(solution.t, solution.P_N, shot.rows)),
         solution.names.contacts,
+        shot.note,
     )
 
 
-def mean_forces(t: np.ndarray, P: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The percussions of the steps between one frame and the next, over the time between them; zero in the first frame.
-
-    >>> mean_forces(np.array([0.0, 0.5, 1.0, 1.5]), np.array([[0.0], [1.0], [2.0], [4.0]]), np.array([0, 1, 3]))
-    array([[0.],
-           [2.],
-           [6.]])
-    """
-    force = np.zeros((len(rows), P.shape[1]))
-    if len(rows) > 1 and P.size:
-        sums = np.add.reduceat(P[: rows[-1] + 1], rows[:-1] + 1, axis=0)
-        force[1:] = sums / np.diff(t[rows])[:, None]
-    return force
-
-
-def _rows(t: np.ndarray, span: float | None, frames: int, t_start: float | None, t_end: float | None) -> np.ndarray:
-    if frames < 1:
-        raise OptionError(f"frames = {frames} must be at least 1")
-    if not len(t):
-        raise OptionError("the solution is empty: there is nothing to see")
-    begin = t[0] if t_start is None else t_start
-    end = t_end if t_end is not None else t[-1] if span is None else min(t[-1], begin + span)
-    inside = np.flatnonzero((t >= begin - 1e-9 * abs(begin)) & (t <= end + 1e-9 * abs(end)))
-    if not len(inside):
-        raise OptionError(
-            f"no state lies between t = {begin:g} and {end:g}; the solution has t = {t[0]:g} .. {t[-1]:g}"
-        )
-    first, last = inside[0], inside[-1]
-    wanted = np.linspace(t[first], t[last], min(frames, len(inside)))
-    after = np.clip(np.searchsorted(t, wanted), first, last)
-    before = np.maximum(after - 1, first)
-    return np.unique(np.where(t[after] - wanted <= wanted - t[before], after, before))
+def flattened(film: Film, camera: tuple[float, float]) -> list[Track]:
+    """Everything that a film shows, projected; in the plane in the order of layers, in space from back to front."""
+    right, up, toward = _axes(film, camera)
+    found: list[tuple[float, list[Track]]] = []
+    for solid in film.solids:
+        place = _placed(film, solid)
+        found.append((float(np.nanmean(place[0] @ toward)), _flat_solid(film, solid, place, right, up)))
+    tracks: list[Track] = []
+    front: list[Track] = []
+    for trace in film.traces:
+        if trace.kind in ("ground", "plane", "surface"):
+            tracks += _flat_trace(trace, film, right, up)
+        elif film.planar:
+            front += _flat_trace(trace, film, right, up)
+        else:
+            found.append((float(np.nanmean(trace.points @ toward)), _flat_trace(trace, film, right, up)))
+    found.sort(key=lambda entry: entry[0])
+    tracks += [track for _, group in found for track in group] + front
+    for k, name in enumerate(film.spots.names):
+        points = film.spots.places[:, k : k + 1]
+        tracks.append(_still("touch", points @ np.column_stack([right, up]), {"contact": name}))
+    return tracks
 
 
-def _turned(drawing: Drawing, pictures: list[list[Shape]]) -> list[tuple[Shape, np.ndarray]]:
-    """The pictures, turned: every shape with its points in all frames, or in one if they are the same in all."""
-    anchors = [[shape.anchors for shape in shapes] for shapes in pictures]
-
-    def kinds(k: int) -> list[Any]:
-        return [(type(shape), points.shape, shape.look) for shape, points in zip(pictures[k], anchors[k], strict=True)]
-
-    first = kinds(0)
-    for k in range(len(pictures)):
-        if kinds(k) != first:
-            raise OptionError(
-                f"drawing {drawing.name!r}: frame {k} has other shapes than frame 0. Return the same shapes, with as many "
-                "points and the same looks, for every state; only points may move."
-            )
-    columns = [drawing.project(np.array(column)) for column in zip(*anchors, strict=True)]
-    still = [(points == points[:1]).all() for points in columns]
-    return [(s, p[:1] if same else p) for s, p, same in zip(pictures[0], columns, still, strict=True)]
+def _axes(film: Film, camera: tuple[float, float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Right, up, and toward the onlooker."""
+    if film.planar:
+        return np.array([1.0, 0, 0]), np.array([0, 1.0, 0]), np.array([0, 0, 1.0])
+    azimuth, elevation = np.radians(camera)
+    right = np.array([-np.sin(azimuth), np.cos(azimuth), 0.0])
+    up = np.array([-np.sin(elevation) * np.cos(azimuth), -np.sin(elevation) * np.sin(azimuth), np.cos(elevation)])
+    return right, up, np.cross(right, up)
 
 
-def _bounds(drawing: Drawing, tracks: list[tuple[Shape, np.ndarray]]) -> tuple[float, float, float, float]:
+def _placed(film: Film, solid: Solid) -> tuple[np.ndarray, np.ndarray]:
+    """Places and quaternions of a solid in all frames, or in one if it never moves."""
+    if solid.body < 0:
+        return solid.at[None], solid.turn[None]
+    pose = film.poses[solid.body]
+    place = pose[:, :3] + turned(pose[:, 3:], np.broadcast_to(solid.at, (len(pose), 3)))
+    return place, pose[:, 3:]
+
+
+def _corners(solid: Solid, planar: bool) -> np.ndarray:
+    """Points whose outline is that of the solid, in its own frame."""
+    look, circle = solid.look, np.linspace(0, 2 * np.pi, ROUND, endpoint=False)
+    ring = np.column_stack([np.cos(circle), np.sin(circle), np.zeros(ROUND)])
+    match solid.kind:
+        case "box":
+            signs = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)], float)
+            flat = np.hstack([signs, np.zeros((4, 1))])
+            corners = flat if planar else np.vstack([flat - np.eye(3)[2], flat + np.eye(3)[2]])
+            return corners * np.array(look["size"]) / 2
+        case "mesh":
+            return np.array(look["vertices"])[: look["outline"] if planar and "outline" in look else None]
+        case "cylinder":
+            half = np.array([0, 0, look["length"] / 2])
+            rim = look["radius"] * ring
+            return rim if planar else np.vstack([rim - half, rim + half])
+        case "ellipsoid":
+            i, j = np.meshgrid(np.linspace(0.1, np.pi - 0.1, 9), circle)
+            sphere = np.stack([np.sin(i) * np.cos(j), np.sin(i) * np.sin(j), np.cos(i)], axis=-1).reshape(-1, 3)
+            return sphere * np.array(look["semi_axes"])
+        case "link":
+            a, b = np.asarray(look["ends"], float)
+            axis = (b - a) / max(float(np.linalg.norm(b - a)), 1e-300)
+            side = np.cross(axis, [0, 0, 1.0] if abs(axis[2]) < 0.9 else [1.0, 0, 0])
+            side = side / np.linalg.norm(side)
+            other = np.cross(axis, side)
+            if planar:
+                arc = np.linspace(-np.pi / 2, np.pi / 2, 8)[:, None]
+                tip = np.cos(arc) * axis + np.sin(arc) * side
+                return np.vstack([b + look["radius"] * tip, a - look["radius"] * tip])
+            rim = look["radius"] * (np.cos(circle)[:, None] * side + np.sin(circle)[:, None] * other)
+            return np.vstack([a + rim, b + rim])
+    return np.zeros((1, 3))
+
+
+def _flat_solid(
+    film: Film, solid: Solid, place: tuple[np.ndarray, np.ndarray], right: np.ndarray, up: np.ndarray
+) -> list[Track]:
+    screen, tone = np.column_stack([right, up]), solid.look.get("tone", "body")
+    at, quaternion = place
+    if solid.kind in ("ball", "knob"):
+        if solid.kind == "knob" and film.planar:
+            return [_still("disk", at[:, None] @ screen, {"radius": solid.look["radius"], "tone": tone})]
+        marks = np.vstack([np.eye(3), -np.eye(3)]) * solid.look["radius"]
+        disk = _still("disk", at[:, None] @ screen, {"radius": solid.look["radius"], "tone": tone})
+        if solid.kind == "knob":
+            return [disk]
+        seen = np.stack([at + turned(quaternion, np.broadcast_to(m, at.shape)) for m in marks[:1]], axis=1)
+        line = np.concatenate([at[:, None], seen], axis=1)
+        return [disk, _still("line", line @ screen, {"tone": tone, "width": 1.2})]
+    local = turned(solid.turn, _corners(solid, film.planar))
+    points = np.array([p + turned(r, local) for p, r in zip(at, quaternion, strict=True)]) @ screen
+    out = []
+    if not film.planar:
+        points = np.array([_outline(frame) for frame in points])
+    out.append(_still("area", points, {"tone": tone}))
+    if solid.look.get("marked"):
+        radius = solid.look["radius"]
+        for axis in (0, 1):
+            spoke = turned(solid.turn, np.array([-radius * np.eye(3)[axis], radius * np.eye(3)[axis]]))
+            lines = np.array([p + turned(r, spoke) for p, r in zip(at, quaternion, strict=True)])
+            out.append(_still("line", lines @ screen, {"tone": tone, "width": 1.2}))
+    return out
+
+
+def _outline(points: np.ndarray, corners: int = 36) -> np.ndarray:
+    """The convex outline of points, always with as many corners: the farthest points in so many directions."""
+    angles = np.linspace(0, 2 * np.pi, corners, endpoint=False)
+    heights = points @ np.array([np.cos(angles), np.sin(angles)])
+    return points[heights.argmax(axis=0)]
+
+
+def _flat_trace(trace: Trace, film: Film, right: np.ndarray, up: np.ndarray) -> list[Track]:
+    screen, look = np.column_stack([right, up]), {k: v for k, v in trace.look.items() if k != "name"}
+    points = trace.points @ screen
+    tone = look.get("tone", "ink")
+    match trace.kind:
+        case "tube":
+            return [_still("line", points, {"tone": tone, "width": 4.0})]
+        case "beam":
+            return [_still("line", points, {"tone": tone, "width": 4.0})]
+        case "sections":
+            return [
+                _still("dot", points[:, k : k + 1], {"tone": tone, "trail": False}) for k in range(points.shape[1])
+            ][: 0 if points.shape[1] > 12 else None]
+        case "coil":
+            return [_still("line", coil(points, look["radius"]), {"tone": tone, "width": 1.6})]
+        case "ring":
+            axis = trace.points[:, 1] - trace.points[:, 0]
+            return [
+                _still("line", _ring(trace.points[:, 0], axis, look["radius"]) @ screen, {"tone": tone, "width": 2.0})
+            ]
+        case "surface":
+            n = look["columns"]
+            grid = points.reshape(len(points), -1, n, 2)
+            step = max(1, n // 12)
+            lines = [grid[:, k] for k in range(0, grid.shape[1], step)] + [grid[:, :, k] for k in range(0, n, step)]
+            return [_still("line", line, {"tone": "faint", "width": 1.0}) for line in lines]
+        case "plane" if not film.planar:
+            return _tiles(trace, film, screen)
+    return [Track(trace.kind, points, look)]
+
+
+def _still(kind: str, points: np.ndarray, look: dict[str, Any]) -> Track:
+    return Track(kind, points[:1] if (points == points[:1]).all() else points, look)
+
+
+def coil(ends: np.ndarray, radius: float, coils: int = 8) -> np.ndarray:
+    """Zigzag lines (frames, points, 2) between two points each."""
+    a, b = ends[:, 0], ends[:, 1]
+    along = np.concatenate([[0.0, 0.2], 0.2 + 0.6 * (np.arange(2 * coils) + 0.5) / (2 * coils), [0.8, 1.0]])
+    side = np.concatenate([[0.0, 0.0], radius * (-1.0) ** np.arange(2 * coils), [0.0, 0.0]])
+    way = b - a
+    normal = np.stack([-way[:, 1], way[:, 0]], axis=-1)
+    normal = normal / np.maximum(np.linalg.norm(way, axis=-1, keepdims=True), 1e-300)
+    return a[:, None] + along[:, None] * way[:, None] + side[:, None] * normal[:, None]
+
+
+def _ring(center: np.ndarray, axis: np.ndarray, radius: float) -> np.ndarray:
+    """Circles (frames, points, 3) about axes."""
+    axis = axis / np.maximum(np.linalg.norm(axis, axis=-1, keepdims=True), 1e-300)
+    hint = np.where(np.abs(axis[:, :1]) < 0.9, [[1.0, 0, 0]], [[0, 1.0, 0]])
+    x = np.cross(axis, hint)
+    x = x / np.linalg.norm(x, axis=-1, keepdims=True)
+    y = np.cross(axis, x)
+    angles = np.linspace(0, 2 * np.pi, 33)[:, None, None]
+    return (
+        center + radius * (np.cos(angles) * x + np.sin(angles) * y).swapaxes(0, 1)
+        if len(center) == 1
+        else np.stack([center + radius * (np.cos(a) * x + np.sin(a) * y) for a in angles[:, 0, 0]], axis=1)
+    )
+
+
+def _tiles(trace: Trace, film: Film, screen: np.ndarray) -> list[Track]:
+    """A plane in space: a square of tiles as large as the motion, around the foot of its middle."""
+    point, normal = trace.points[:, 0], trace.points[:, 1] - trace.points[:, 0]
+    middle, half = (film.low + film.high) / 2, 0.6 * max((film.high - film.low).max(), 1e-300)
+    foot = middle - ((middle - point) * normal).sum(axis=-1, keepdims=True) * normal
+    hint = np.where(np.abs(normal[:, :1]) < 0.9, [[1.0, 0, 0]], [[0, 1.0, 0]])
+    y = np.cross(normal, hint)
+    y = y / np.linalg.norm(y, axis=-1, keepdims=True)
+    x = np.cross(y, normal)
+    out = []
+    for s in np.linspace(-half, half, 5):
+        for a, b in ((x, y), (y, x)):
+            line = np.stack([foot + s * a - half * b, foot + s * a + half * b], axis=1)
+            out.append(_still("line", line @ screen, {"tone": "faint", "width": 1.0}))
+    return out
+
+
+def _bounds(tracks: list[Track]) -> tuple[float, float, float, float]:
     low, high = [], []
-    for shape, points in tracks:
-        seen = points[:, :1] if isinstance(shape, Wall) else points
+    for track in tracks:
+        points = track.points
+        seen = points[:, :1] if track.kind == "plane" else points
         seen = seen[np.isfinite(seen).all(axis=-1)]
         if len(seen):
-            radius = shape.radius if isinstance(shape, Disk) else 0.0
+            radius = track.look["radius"] if track.kind == "disk" else 0.0
             low.append(seen.min(axis=0) - radius)
             high.append(seen.max(axis=0) + radius)
     if not low:
-        raise OptionError(f"drawing {drawing.name!r} shows nothing: it has no shape with finite points")
+        raise OptionError("the drawing shows nothing: it has no shape with finite points")
     lowest, highest = np.min(low, axis=0), np.max(high, axis=0)
     size = highest - lowest
     largest = size.max() or 1.0
@@ -197,20 +311,23 @@ def _bounds(drawing: Drawing, tracks: list[tuple[Shape, np.ndarray]]) -> tuple[f
     return x_0, x_1, y_0, y_1
 
 
-def _tracks(shape: Shape, points: np.ndarray, bounds: tuple[float, float, float, float]) -> list[Track]:
+def _tracks(track: Track, bounds: tuple[float, float, float, float]) -> list[Track]:
+    """A ground with its hatching; everything else as it is."""
     size = max(bounds[1] - bounds[0], bounds[3] - bounds[2])
-    if not isinstance(shape, Ground | Wall):
-        return [Track(KINDS[type(shape)], points, shape.look)]
-    depth = HATCH * size
-    if isinstance(shape, Wall):
-        depth = depth if shape.depth is None else shape.depth
-        point, normal = points[:, 0], points[:, 1] / np.linalg.norm(points[:, 1], axis=-1, keepdims=True)
+    if track.kind not in ("ground", "plane"):
+        return [track]
+    depth, points = HATCH * size, track.points
+    if track.kind == "plane":
+        given = track.look.get("depth")
+        depth = depth if given is None else given
+        point, normal = points[:, 0], points[:, 1] - points[:, 0]
+        normal = normal / np.linalg.norm(normal, axis=-1, keepdims=True)
         along = np.stack([normal[:, 1], -normal[:, 0]], axis=-1)  # the solid side is on the right
         centre = np.array([bounds[0] + bounds[1], bounds[2] + bounds[3]]) / 2
         foot = point + np.sum((centre - point) * along, axis=-1, keepdims=True) * along
         reach = (0.75 + BEYOND) * size
         points = np.stack([foot - reach * along, foot + reach * along], axis=1)
-        if shape.depth is not None:
+        if given is not None:
             back = points - depth * normal[:, None]
             closed = np.concatenate([points, back[:, ::-1]], axis=1)
             return [Track("hatch", _strokes(points, HATCH * size, depth), {}), Track("band", closed, {})]

@@ -9,9 +9,12 @@
 >>> [type(shape).__name__ for shape in ball_over_floor(t=0.0, q=[0.0, 1.0])]
 ['Wall', 'Disk', 'Touch']
 
-`system.drawing = ball_over_floor` makes every solution of the system a film. A drawing returns the same shapes for every
-state; only their points move, and what does not move at all is background. Points have two components, or three, which
-the drawing's camera projects.
+`system.drawing = ball_over_floor` draws every solution of the system so, instead of the picture that its parts make by
+themselves; `@ss.drawing(adds=True)` adds to that picture. A drawing returns the same shapes for every state; only their
+points move, and what does not move at all is background. Points have two components, or three.
+
+`system.show(...)` takes the same shapes with expressions of the coordinates in place of numbers. They are kept with
+the solution as data, so that a file shows the mechanism without the program that made it.
 """
 
 from __future__ import annotations
@@ -35,13 +38,14 @@ class Shape:
 
     @property
     def anchors(self) -> np.ndarray:
-        """All points of the shape, a row each.
+        """All points of the shape, one row per point.
 
         >>> Arrow((0, 0), (1, 2)).anchors
         array([[0., 0.],
                [1., 2.]])
         """
-        places = [np.array(getattr(self, name), dtype=float, ndmin=2) for name in self.moving]
+        given = [getattr(self, name) for name in self.moving if name != "turn"]
+        places = [np.array(x, dtype=float, ndmin=2) for x in given if x is not None]
         return places[0] if len(places) == 1 else np.vstack(places)
 
     @property
@@ -120,11 +124,71 @@ class Wall(Shape):
 
 @dataclass(frozen=True, eq=False)
 class Touch(Shape):
-    """Where a contact, called as in the system, can touch: it lights up while the contact carries a percussion."""
+    """Where a contact, called as in the system, can touch: it lights up while the contact carries a percussion.
 
-    moving = ("at",)
+    normal: the direction of the normal force on the body that is looked at; with it the force is drawn as an arrow.
+    """
+
+    moving = ("at", "normal")
     contact: str
     at: Place
+    normal: Any = None
+
+
+# -- solids --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Block(Shape):
+    """A box, or a rectangle in the plane, with these edges about its center.
+
+    turn: in the plane an angle; in space a quaternion (scalar part first) or a rotation matrix.
+
+    >>> Block((0, 1), size=(0.2, 0.1), turn=0.3).look
+    {'size': (0.2, 0.1), 'tone': 'body'}
+    """
+
+    moving = ("center", "turn")
+    center: Place
+    size: Place
+    turn: Any = 0.0
+    tone: Tone = "body"
+
+
+@dataclass(frozen=True, eq=False)
+class Ball(Shape):
+    """A ball in space or a disk in the plane whose rotation can be seen; `turn` as in `Block`."""
+
+    moving = ("center", "turn")
+    center: Place
+    radius: float
+    turn: Any = 0.0
+    tone: Tone = "body"
+
+
+@dataclass(frozen=True, eq=False)
+class Tube(Shape):
+    """A round bar between two points, for rods, links and shafts."""
+
+    moving = ("tail", "tip")
+    tail: Place
+    tip: Place
+    radius: float
+    tone: Tone = "body"
+
+
+@dataclass(frozen=True, eq=False)
+class Coil(Shape):
+    """A spring between two points; without a radius it gets one that suits the picture."""
+
+    moving = ("tail", "tip")
+    tail: Place
+    tip: Place
+    radius: float | None = None
+    tone: Tone = "ink"
+
+
+# -- drawings ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +206,8 @@ class Drawing:
 
     camera: azimuth and elevation in degrees, from where points in space are seen. bounds: (x_min, x_max, y_min, y_max)
     of the picture; found from the film if not given. span: a film shows only so much time of a run, unless asked
-    otherwise. note: what the onlooker must know, such as an exaggeration.
+    otherwise. note: what the onlooker must know, such as an exaggeration. adds: whether it is drawn in addition to what
+    the parts show by themselves.
     """
 
     name: str
@@ -151,6 +216,7 @@ class Drawing:
     bounds: tuple[float, float, float, float] | None = None
     span: float | None = None
     note: str = ""
+    adds: bool = False
 
     def __call__(self, t: float, q: Any, parameters: Mapping[str, float] | None = None) -> list[Shape]:
         return list(self.shapes(State(t, np.asarray(q, dtype=float), parameters or {})))

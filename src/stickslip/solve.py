@@ -26,6 +26,7 @@ from stickslip.engine.observe import observation, observe
 from stickslip.engine.program import Program
 from stickslip.engine.run import ROUNDING, Failure, Run, Start
 from stickslip.errors import ConvergenceError, MethodError, ModelError, OptionError, StabilityWarning
+from stickslip.looks import look_of
 from stickslip.model.readings import units_of
 from stickslip.model.system import System
 from stickslip.schemes import METHODS, Scheme
@@ -131,6 +132,7 @@ def solve(
     )
     if system.measures:
         solution.provenance["measures"] = {name: sensor.unit for name, sensor in system.measures.items()}
+    solution.provenance["look"] = _look(system, system.parameter_values(parameters))
     if (
         system.drawing is not None
     ):  # by name: the solution stays data; all parameters: they may come from the system's builder
@@ -269,6 +271,14 @@ def _compiled(system: System, key: Any, make: Callable[[], Any]) -> Any:
 def _observed_model(system: System) -> tuple[Model, Program]:
     model = derive(system)
     return model, observation(model)
+
+
+def _look(system: System, parameters: Mapping[str, float]) -> dict[str, Any]:
+    """What the parts look like, as data. A part that cannot be drawn must not cost a result: viewing it says why."""
+    try:
+        return _compiled(system, ("look", len(system.shown)), lambda: look_of(system)).record(parameters)
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"}
 
 
 def _announce_first_compile(say: Callable[[str], None]) -> None:

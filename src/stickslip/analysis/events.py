@@ -163,21 +163,64 @@ def _tolerance(solution: Solution) -> float:
 def _normal_contact(solution: Solution, k: int) -> tuple[list[Event], np.ndarray]:
     """Impacts of a contact, and whether it is closed, at every time."""
     t, gap, v, P = solution.t, solution.gap[:, k], solution.gap_dot[:, k], solution.P_N[:, k]
+    dt = np.diff(t)
+    struck, closed, carries = _closed(solution, k)
+    impacts = []
+    for i in np.flatnonzero(struck):
+        acceleration = (v[i - 1] - v[i - 2]) / dt[i - 2] if i > 1 and not carries[i - 1] else 0.0
+        time = float(t[i - 1] + _time_to_zero(gap[i - 1], v[i - 1], acceleration, dt[i - 1]))
+        impacts.append(
+            Event(time, "impact", solution.names.contacts[k], int(i), float(P[i]), float(v[i - 1]), float(v[i]))
+        )
+    return impacts, closed
+
+
+def _closed(solution: Solution, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """At every time: does the step that ends there bring an impact, is the contact closed, does it carry a percussion?"""
+    t, gap, v, P = solution.t, solution.gap[:, k], solution.gap_dot[:, k], solution.P_N[:, k]
     dt, dv = np.diff(t), np.diff(v)
     carries = np.concatenate([[False], P[1:] > 1e-10 * P.max(initial=0.0)])
     free = ~carries[1:]
     rates = np.abs(dv[free]) / dt[free] if free.any() else np.abs(dv) / dt
     a = float(np.median(rates)) if rates.size else 0.0
     v_res = np.maximum(2 * a * np.concatenate([dt[:1], dt]), _tolerance(solution))
-    impacts = []
-    for i in np.flatnonzero(carries[1:] & (v[:-1] < -v_res[1:])) + 1:
-        acceleration = (v[i - 1] - v[i - 2]) / dt[i - 2] if i > 1 and not carries[i - 1] else 0.0
-        time = float(t[i - 1] + _time_to_zero(gap[i - 1], v[i - 1], acceleration, dt[i - 1]))
-        impacts.append(
-            Event(time, "impact", solution.names.contacts[k], int(i), float(P[i]), float(v[i - 1]), float(v[i]))
-        )
+    struck = np.concatenate([[False], carries[1:] & (v[:-1] < -v_res[1:])])
     near = gap <= np.maximum(v_res * np.concatenate([dt[:1], dt]), _tolerance(solution))
-    return impacts, _from_first(carries, (np.abs(v) <= v_res) & (carries | near))
+    return struck, _from_first(carries, (np.abs(v) <= v_res) & (carries | near)), carries
+
+
+def contact_states(solution: Solution) -> np.ndarray:
+    """What each normal contact does at every time: an array (times, contacts) of 0 open, 1 stick, 2 slip, 3 impact.
+
+    The rules are those of `events`. A closed contact without friction slips.
+
+    >>> import stickslip as ss
+    >>> states = contact_states(ss.solve(ss.benchmarks.bouncing_ball(), t_end=1.2, dt=1e-3))
+    >>> np.flatnonzero(states[:, 0] == 3)
+    array([ 452, 1129])
+    """
+    names = solution.names
+    states = np.zeros(solution.gap.shape, np.int8)
+    if len(solution) < 2:
+        return states
+    for k in range(len(names.contacts)):
+        struck, closed, carries = _closed(solution, k)
+        states[:, k] = np.where(closed & carries, 2, 0)
+        if k in names.friction_contact:
+            element = names.friction_contact.index(k)
+            states[:, k] = np.where(carries, _sticking(solution, element, closed), 0)
+        states[struck, k] = 3
+    return states
+
+
+def _sticking(solution: Solution, k: int, active: np.ndarray) -> np.ndarray:
+    """Status of a friction element: 0 open, 1 stick, 2 slip."""
+    slip = solution.slip[:, solution.names.friction_slices[k]]
+    speed, tol = np.linalg.norm(slip, axis=1), _tolerance(solution)
+    changes = np.linalg.norm(np.diff(slip, axis=0), axis=1)
+    sliding = active[1:] & active[:-1] & (speed[:-1] > tol) & (speed[1:] > tol)
+    limit = max(tol, 0.01 * float(np.median(changes[sliding]))) if sliding.any() else tol
+    return np.where(active, np.where(speed <= limit, 1, 2), 0)
 
 
 def _from_first(carries: np.ndarray, slow: np.ndarray) -> np.ndarray:
@@ -225,11 +268,8 @@ def _friction(
     """Changes between stick and slip of a friction element while it is active."""
     t, columns, name = solution.t, solution.names.friction_slices[k], solution.names.friction[k]
     slip, P = solution.slip[:, columns], solution.P_F[:, columns]
-    speed, dt, tol = np.linalg.norm(slip, axis=1), np.diff(t), _tolerance(solution)
-    changes = np.linalg.norm(np.diff(slip, axis=0), axis=1)
-    sliding = active[1:] & active[:-1] & (speed[:-1] > tol) & (speed[1:] > tol)
-    limit = max(tol, 0.01 * float(np.median(changes[sliding]))) if sliding.any() else tol
-    status = np.where(active, np.where(speed <= limit, 1, 2), 0)  # 0 open, 1 stick, 2 slip
+    speed, dt = np.linalg.norm(slip, axis=1), np.diff(t)
+    status = _sticking(solution, k, active)
     turned = (slip[1:] * slip[:-1]).sum(axis=1) < 0
     changed = (status[1:] != status[:-1]) | ((status[1:] == 2) & turned)
     out = []

@@ -12,7 +12,7 @@ import numpy as np
 
 from stickslip.errors import ModelError
 from stickslip.math import Scalar, Vector, array, cos, cross, dot, is_symbolic, maximum, sin, sqrt
-from stickslip.model.contacts import Meeting, inside_circle, slip_along, spin_about
+from stickslip.model.contacts import Meeting, Spot, inside_circle, slip_along, spin_about
 from stickslip.model.declaration import Equations
 from stickslip.model.frames import Point, initial_turn, parameters, triad, unit
 from stickslip.model.given import number
@@ -56,9 +56,12 @@ class ClearanceJoint(Joint):
     def declare(self, system: System, equations: Equations) -> None:
         outer, inner = self.bodies
         law = self.law.bind(system, self.name)
+        self.spots: list[Spot] = []
         for suffix, m in self.meetings(system):
-            touch = Touch(self.name + suffix, m.gap, slip_along(m, outer), spin_about(m, inner, outer))
+            tangents: list[np.ndarray] = []
+            touch = Touch(self.name + suffix, m.gap, slip_along(m, outer, tangents), spin_about(m, inner, outer))
             law.declare(equations, touch)
+            self.spots.append(Spot(touch.name, m.place, m.normal, tuple(tangents)))
 
     def _size(self, system: System, name: str, value: Scalar) -> Scalar:
         return system.parameter(f"{self.name}.{name}", value)
@@ -144,14 +147,14 @@ class ClearanceRevolute(ClearanceJoint):
             d, place = _edge_in_bore(array(center - r_1), a_2, r, x, y, self.clearance)
             place = array(r_1 + place)
             v = inner.velocity_at(place) - outer.velocity_at(place)
-            yield f"[{k}]", _meeting(r + c - dot(d, place - r_1), array(-d), v, (a, cross(array(-d), a)))
+            yield f"[{k}]", _meeting(r + c - dot(d, place - r_1), array(-d), place, v, (a, cross(array(-d), a)))
         if self.axial_clearance is None:
             return
         play = self._size(system, "axial_clearance", self.axial_clearance)
         for k, side in enumerate((-1.0, 1.0)):
             v = inner.velocity_at(r_2) - outer.velocity_at(r_2)
             gap = play - side * dot(a, r_2 - r_1)
-            yield f".thrust[{k}]", _meeting(gap, array(-side * a), v, (x, y))
+            yield f".thrust[{k}]", _meeting(gap, array(-side * a), r_2, v, (x, y))
 
 
 def _edge_in_bore(
@@ -300,8 +303,8 @@ def _at_wall(
     r: np.ndarray, v: np.ndarray, r_1: np.ndarray, sign: int, n: np.ndarray, half: Scalar, basis: tuple[np.ndarray, ...]
 ) -> Meeting:
     """A corner at r, with the velocity v against the guide, and the wall on the side `sign` of the middle plane."""
-    return _meeting(half - sign * dot(n, r - r_1), array(-sign * n), v, basis)
+    return _meeting(half - sign * dot(n, r - r_1), array(-sign * n), r, v, basis)
 
 
-def _meeting(gap: Scalar, n: np.ndarray, v: np.ndarray, basis: tuple[np.ndarray, ...]) -> Meeting:
-    return Meeting(gap, n, v, lambda: basis)
+def _meeting(gap: Scalar, n: np.ndarray, place: np.ndarray, v: np.ndarray, basis: tuple[np.ndarray, ...]) -> Meeting:
+    return Meeting(gap, n, place, v, lambda: basis)

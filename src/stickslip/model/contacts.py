@@ -47,8 +47,19 @@ class Meeting:
 
     gap: Scalar
     normal: np.ndarray
+    place: np.ndarray
     velocity: np.ndarray
     tangents: Callable[[], tuple[np.ndarray, ...]]
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Where a contact is and which way its forces on the first body point: what a picture of it needs."""
+
+    name: str
+    place: np.ndarray
+    normal: np.ndarray
+    tangents: tuple[np.ndarray, ...]
 
 
 class Contact:
@@ -86,9 +97,12 @@ class Contact:
         meetings = list(meet(system, self.name, self.geometry_1, self.geometry_2))
         law = self.law.bind(system, self.name)
         first, second = self.geometry_1.body, self.geometry_2.body
+        self.spots: list[Spot] = []
         for k, m in enumerate(meetings):
             name = self.name if len(meetings) == 1 else f"{self.name}[{k}]"
-            law.declare(equations, Touch(name, m.gap, slip_along(m, second), spin_about(m, first, second)))
+            tangents: list[np.ndarray] = []
+            law.declare(equations, Touch(name, m.gap, slip_along(m, second, tangents), spin_about(m, first, second)))
+            self.spots.append(Spot(name, m.place, m.normal, tuple(tangents)))
 
 
 class Rolling:
@@ -111,19 +125,21 @@ class Rolling:
             raise ModelError(f"rolling {self.name!r}: shapes that touch in several points cannot roll on all of them")
         about = f"the shapes of {self.name!r} do not touch"
         equations.constraint(meetings[0].gap, name=f"{self.name}.touch", about=about)
-        equations.velocity_constraint(slip_along(meetings[0], self.geometry_2.body)(None), name=self.name)
+        equations.velocity_constraint(slip_along(meetings[0], self.geometry_2.body, [])(None), name=self.name)
 
 
-def slip_along(m: Meeting, second: Carrier) -> Callable[[Vector | None], np.ndarray]:
-    """Slip velocity along the tangents, or along a direction of the second body and across it."""
+def slip_along(m: Meeting, second: Carrier, used: list[np.ndarray]) -> Callable[[Vector | None], np.ndarray]:
+    """Slip velocity along the tangents, or along a direction of the second body and across it; `used` collects them."""
 
     def slip(direction: Vector | None) -> np.ndarray:
         if direction is None or len(m.normal) == 2:
-            return array([dot(t, m.velocity) for t in m.tangents()])
-        d = second.direction(array(direction))
-        along = array(d - dot(d, m.normal) * m.normal)
-        along = array(along / norm(along))
-        return array([dot(along, m.velocity), dot(cross(m.normal, along), m.velocity)])
+            used[:] = m.tangents()
+        else:
+            d = second.direction(array(direction))
+            along = array(d - dot(d, m.normal) * m.normal)
+            along = array(along / norm(along))
+            used[:] = [along, cross(m.normal, along)]
+        return array([dot(t, m.velocity) for t in used])
 
     return slip
 
@@ -200,11 +216,11 @@ def _on_plane(system: System, name: str, shape: Any, plane: Plane) -> Iterator[M
 
     if isinstance(shape, Point):
         c, v = shape.place_and_velocity(system, f"{name}.point")
-        yield Meeting(dot(n, c - r_0), n, v - plane.body.velocity_at(c) - belt, basis)
+        yield Meeting(dot(n, c - r_0), n, c, v - plane.body.velocity_at(c) - belt, basis)
         return
     for c in shape.candidates(system, f"{name}.{type(shape).__name__.lower()}", n):
         v = shape.body.velocity_at(c) - plane.body.velocity_at(c) - belt
-        yield Meeting(dot(n, c - r_0), n, v, basis)
+        yield Meeting(dot(n, c - r_0), n, c, v, basis)
 
 
 def _on_core(system: System, name: str, sphere: Sphere, other: Any) -> Iterator[Meeting]:
@@ -229,7 +245,7 @@ def _on_core(system: System, name: str, sphere: Sphere, other: Any) -> Iterator[
         return _turning_basis(system, name, n, e)
 
     velocity = sphere.body.velocity_at(place) - other.body.velocity_at(place)
-    yield Meeting(distance - R - R_other, n, velocity, basis)
+    yield Meeting(distance - R - R_other, n, place, velocity, basis)
 
 
 def _turning_basis(system: System, name: str, n: np.ndarray, e: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -263,7 +279,7 @@ def inside_circle(
         e = system.initial_value(n)
         return _turning_basis(system, name, n, e / norm(e) if norm(e) > 0.5 else np.eye(3)[2])
 
-    return Meeting(R - r + dot(n, way), n, inner.velocity_at(place) - outer.velocity_at(place), basis)
+    return Meeting(R - r + dot(n, way), n, place, inner.velocity_at(place) - outer.velocity_at(place), basis)
 
 
 def _on_graph(system: System, name: str, shape: Point | Sphere, graph: Graph) -> Iterator[Meeting]:
@@ -291,7 +307,7 @@ def _on_graph(system: System, name: str, shape: Point | Sphere, graph: Graph) ->
 
     c = array(r - R * n)
     velocity = point.body.velocity_at(c) if isinstance(shape, Sphere) else point.body.velocity(array(point.coordinates))
-    yield Meeting(dot(n_local, s - base) - R, n, velocity - graph.body.velocity_at(c), basis)
+    yield Meeting(dot(n_local, s - base) - R, n, c, velocity - graph.body.velocity_at(c), basis)
 
 
 def _height(name: str, graph: Graph, x: np.ndarray) -> Scalar:

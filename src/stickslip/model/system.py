@@ -20,7 +20,7 @@ from stickslip.model.declaration import APPROACH_SPEED, TIME, Coordinates, Equat
 from stickslip.model.given import number, text
 
 if TYPE_CHECKING:
-    from stickslip.shapes import Drawing
+    from stickslip.shapes import Drawing, Shape
 
 
 @runtime_checkable
@@ -89,6 +89,7 @@ class System:
         self._q_names: set[str] = set()
         self.measures: dict[str, Sensor] = {}
         self.drawing: Drawing | None = None
+        self.shown: list[Shape] = []
 
     def __repr__(self) -> str:
         contacts = sum(len(e.contacts) for e in self.equations())
@@ -412,6 +413,39 @@ class System:
         self._part_names.add(part.name)
         self._declared.append(equations)
         return part
+
+    def show(self, *shapes: Shape) -> None:
+        """Draw shapes whose points are expressions of the coordinates, in addition to what the parts show.
+
+        >>> import stickslip as ss
+        >>> from stickslip.math import cos, sin
+        >>> s = ss.System("pendulum")
+        >>> (phi,), (omega,) = s.coordinates("phi", initial=[1], velocity=[0])
+        >>> bob = (sin(phi), -cos(phi))
+        >>> s.show(ss.shapes.Tube((0, 0), bob, radius=0.02), ss.shapes.Ball(bob, radius=0.1, turn=phi))
+        """
+        from stickslip.shapes import Shape
+
+        for shape in shapes:
+            if not isinstance(shape, Shape):
+                raise ModelError(f"{self.name}: show() takes shapes such as shapes.Disk((x, y), 0.1), got {shape!r}")
+            for name in shape.moving:
+                value = getattr(shape, name)
+                if value is None:
+                    continue
+                try:
+                    expression = column(value)
+                except (ModelError, TypeError, NotImplementedError, ValueError):
+                    raise ModelError(
+                        f"{self.name}: {name} of {type(shape).__name__} must be numbers or expressions, got {value!r}"
+                    ) from None
+                self._require_known(expression, f"{name} of a {type(shape).__name__} to be shown")
+                if any(ca.depends_on(expression, block.u) for block in self.blocks):
+                    raise ModelError(
+                        f"{self.name}: {name} of a {type(shape).__name__} depends on velocities; a picture is drawn from "
+                        "time, coordinates and parameters"
+                    )
+        self.shown += shapes
 
     def assemble(
         self, *, obstacles: bool = False, t: float = 0.0, parameters: Mapping[str, float] | None = None

@@ -52,8 +52,8 @@ def strip(
     headline, details = _titles(solution)
     figure.suptitle(title or headline, x=0.15 / size[0], y=1 - 0.12 / size[1], ha="left", va="top", fontsize=LARGE,
                     color=INK, fontweight="bold")  # fmt: skip
-    if scene.drawing.note:
-        details = f"{scene.drawing.note}  ·  {details}"
+    if scene.note:
+        details = f"{scene.note}  ·  {details}"
     figure.text(0.15 / size[0], 1 - 0.52 / size[1], details, ha="left", va="top", fontsize=SMALL, color=SOFT)
     left = (size[0] - columns * width) / 2
     before = 0

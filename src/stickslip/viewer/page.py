@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from stickslip.errors import ResultFileError
+from stickslip.filming import FRAMES, mean_forces
 from stickslip.plots.panels import MOST_LINES
-from stickslip.scene import FRAMES, Scene, film, mean_forces
+from stickslip.scene import Scene, film
 from stickslip.shapes import Drawing
 from stickslip.solution import Solution
 
@@ -65,7 +66,7 @@ def page(
     about = solution.provenance
     details = [str(about["method"])] if "method" in about else []
     details += [f"dt = {about['dt']:g} s"] if "dt" in about else []
-    details += [scene.drawing.note] if scene.drawing.note else []
+    details += [scene.note] if scene.note else []
     title = str(about.get("system", "solution"))
     data = {"title": title, "details": details, **_film(scene), "panels": _panels(solution, scene)}
     # "<" would end the script that holds the data; as an escape it cannot.

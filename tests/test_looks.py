@@ -1,0 +1,305 @@
+"""Parts show themselves: where they are drawn is where mechanics puts them, and files keep the picture."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import stickslip as ss
+from stickslip.errors import ModelError, OptionError, ResultFileError
+from stickslip.filming import Film, quaternions, shoot, turned
+from stickslip.looks import evaluate, look_of
+from stickslip.looks.tape import OPERATIONS, tape
+from stickslip.math import cos, sin
+from stickslip.scene import film
+from stickslip.shapes import Ball, Block, Coil, Disk, Ground, Polyline, Touch, Tube, Wall
+
+ROOT = Path(__file__).parents[1]
+
+
+def points_of(shot: Film, name: str, local) -> np.ndarray:
+    """Where a point of a body is drawn, in all frames."""
+    pose = shot.poses[shot.bodies.index(name)]
+    return pose[:, :3] + turned(pose[:, 3:], np.broadcast_to(np.asarray(local, float), (len(pose), 3)))
+
+
+def crank() -> ss.Solution:
+    system = ss.benchmarks.slider_crank(parts=True)
+    system.drawing = None
+    return ss.solve(system, t_end=0.05, dt=1e-4, progress=False)
+
+
+@pytest.fixture(scope="module")
+def gallery() -> list[ss.Solution]:
+    """Every solution of the gallery of parts, and of the page on flexible bodies."""
+    found: list[ss.Solution] = []
+    solve = ss.solve
+
+    def record(*args, **options):
+        found.append(solve(*args, **options))
+        return found[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ss, "solve", record)
+        for page in ("gallery.md", "flexible.md"):
+            namespace: dict = {}
+            text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+            for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
+                exec(compile(block, page, "exec"), namespace)  # our own pages
+    return found
+
+
+def test_every_example_of_the_gallery_shows_itself(gallery):
+    assert len(gallery) > 25
+    for solution in gallery:
+        name, look = solution.provenance["system"], solution.provenance["look"]
+        assert "error" not in look, f"{name}: {look}"
+        if not look["bodies"] and not look["tracks"]:  # from equations
+            continue
+        shot = shoot(solution, frames=30)
+        assert shot.solids or shot.traces, name
+        assert any(len(p) > 1 for p in shot.poses) or any(len(t.points) > 1 for t in shot.traces), f"{name}: no motion"
+        assert np.isfinite([*shot.low, *shot.high]).all()
+        assert len(film(solution, frames=30).tracks) > 0
+        assert set(shot.spots.names) == set(solution.names.contacts) or not shot.spots.names, name
+
+
+def test_pins_of_a_mechanism_stay_together():
+    shot = shoot(crank())
+    l1, l2 = 0.153, 0.306
+    apart = points_of(shot, "crank", (l1 / 2, 0, 0)) - points_of(shot, "rod", (-l2 / 2, 0, 0))
+    assert np.abs(apart[:, :2]).max() < 1e-8
+    apart = points_of(shot, "rod", (l2 / 2, 0, 0)) - points_of(shot, "slider", (0, 0, 0))
+    assert np.abs(apart[:, :2]).max() < 1e-8
+
+
+def test_contacts_are_drawn_where_they_are_with_their_forces():
+    solution = crank()
+    shot = shoot(solution)
+    assert shot.spots.names == solution.names.contacts
+    for k, name in enumerate(shot.spots.names):
+        up = 1 if "upper" in name else -1
+        # The place lies in the distance of the gap from the wall, 26 mm from the axis.
+        np.testing.assert_allclose(
+            up * (up * 0.026 - shot.spots.places[:, k, 1]), solution.gap[shot.rows, k], atol=1e-12
+        )
+    # What the drawn forces do to the momentum of the slider along the guide is the impulse of friction.
+    steps = shoot(solution, frames=10**6)
+    dt = np.diff(steps.t)[:, None]
+    np.testing.assert_allclose(steps.spots.forces[1:, :, 1] * dt, solution.P_N[1:] * [-1, -1, 1, 1], atol=1e-12)
+    np.testing.assert_allclose(
+        (steps.spots.forces[1:, :, 0] * dt).sum(axis=1), -(solution.P_F[1:] * [1, 1, -1, -1]).sum(axis=1), atol=1e-12
+    )
+
+
+def test_forces_in_space_change_the_momentum():
+    s = ss.System("ball")
+    ball = s.add(ss.RigidBody("ball", mass=2.0, inertia=[0.1] * 3, position=[0, 0, 1.0], velocity=[3, 1, -2]))
+    s.add(
+        ss.Contact("floor", ss.Sphere(ball.point(), 0.5), ss.Plane([0, 0, 0], [0, 0, 1]), friction=0.3, restitution=0.5)
+    )
+    solution = ss.solve(s, t_end=0.5, dt=1e-2, method="moreau")
+    shot = shoot(solution)
+    impulse = (shot.spots.forces[1:, 0] * np.diff(shot.t)[:, None]).sum(axis=0)
+    np.testing.assert_allclose(impulse, 2.0 * (solution.u[-1, :3] - solution.u[0, :3]), atol=1e-9)
+    assert [solid.kind for solid in shot.solids] == ["ball"]
+    assert shot.spots.states.max() == 3
+
+
+def test_a_file_keeps_the_picture(tmp_path):
+    solution = crank()
+    loaded = ss.load(solution.save(tmp_path / "crank.h5"))
+    a, b = shoot(solution), shoot(loaded)
+    assert a.bodies == b.bodies
+    for p, q in zip(a.poses, b.poses, strict=True):
+        np.testing.assert_array_equal(p, q)
+    np.testing.assert_array_equal(a.spots.forces, b.spots.forces)
+    json.dumps(solution.provenance["look"])
+
+
+def test_sizes_follow_the_parameters_of_the_run():
+    s = ss.System("ball")
+    R = s.parameter("R", 0.5)
+    ball = s.add(ss.RigidBody("ball", mass=2.0, inertia=[0.1] * 3, position=[0, 0, 2.0]))
+    s.add(ss.Contact("floor", ss.Sphere(ball.point(), R), ss.Plane([0, 0, 0], [0, 0, 1])))
+    for radius in (0.5, 1.25):
+        solution = ss.solve(s, t_end=0.1, dt=1e-2, parameters={"R": radius})
+        assert [solid.look["radius"] for solid in shoot(solution).solids] == [radius]
+
+
+def test_a_body_without_shapes_is_a_box_of_its_inertia():
+    s = ss.System("box")
+    mass, inertia = ss.inertia.box(0.3, 0.2, 0.1, density=700)
+    s.add(ss.RigidBody("box", mass=mass, inertia=inertia, angular_velocity=[0, 5, 0]))
+    (solid,) = shoot(ss.solve(s, t_end=0.1, dt=1e-2)).solids
+    np.testing.assert_allclose(solid.look["size"], [0.3, 0.2, 0.1], rtol=1e-12)
+
+
+def test_beams_are_drawn_through_their_nodes():
+    solution = ss.solve(ss.benchmarks.flexible_pendulum(), t_end=0.02, dt=1e-4, method="generalized-alpha")
+    shot = shoot(solution, ss.shapes.Drawing("none", lambda state: [], adds=True))
+    (beam,) = [trace for trace in shot.traces if trace.kind == "beam"]
+    tip = solution.q[:, -3:-1]
+    np.testing.assert_allclose(beam.points[:, -1, :2], tip[shot.rows], atol=1e-15)
+
+
+# -- systems from equations ----------------------------------------------------------------------------------------------
+
+
+def pendulum() -> ss.System:
+    s = ss.System("pendulum")
+    length = s.parameter("length", 2.0)
+    (phi,), (omega,) = s.coordinates("phi", initial=[1.0], velocity=[0])
+    s.kinetic_energy(length**2 * omega**2 / 2)
+    s.potential_energy(-9.81 * length * cos(phi))
+    s.contact(gap=phi + 0.2, restitution=0.5, name="stop")
+    bob = (length * sin(phi), -length * cos(phi))
+    s.show(
+        Tube((0, 0), bob, radius=0.02),
+        Ball(bob, radius=0.1, turn=phi),
+        Block((0, 0.05), size=(0.3, 0.1), tone="faint"),
+        Coil((1, 0), bob),
+        Polyline([(0, 0), bob], "faint"),
+        Disk(bob, 0.05),
+        Ground([(-1, 0), (1, 0)]),
+        Wall((0, -2.5), normal=(0, 1)),
+        Touch("stop", bob, normal=(cos(phi), sin(phi))),
+    )
+    return s
+
+
+def test_equations_can_be_shown_in_their_symbols():
+    solution = ss.solve(pendulum(), t_end=1.0, dt=1e-2, parameters={"length": 3.0})
+    shot = shoot(solution)
+    assert shot.planar
+    (tube,) = [trace for trace in shot.traces if trace.kind == "tube"]
+    phi = solution.q[shot.rows, 0]
+    np.testing.assert_allclose(tube.points[:, 1, :2], 3.0 * np.column_stack([np.sin(phi), -np.cos(phi)]), atol=1e-14)
+    np.testing.assert_allclose(shot.poses[0][:, 3], np.cos(phi / 2), atol=1e-14)
+    assert {solid.kind for solid in shot.solids} == {"cylinder", "box"}
+    assert shot.spots.names == ("stop",)
+    assert film(solution).tracks
+
+
+def test_what_cannot_be_shown_is_refused():
+    s = pendulum()
+    with pytest.raises(ModelError, match="show\\(\\) takes shapes"):
+        s.show("a ball")
+    other = ss.System("other")
+    (x,), (v,) = other.coordinates("x", initial=[1.0], velocity=[0])
+    with pytest.raises(ModelError, match="does not declare"):
+        s.show(Disk((x, 0), 0.1))
+    with pytest.raises(ModelError, match="depends on velocities"):
+        other.show(Disk((x, v), 0.1))
+    assert len(s.shown) == 9
+
+
+def test_a_drawing_adds_or_replaces():
+    solution = crank()
+    more = ss.shapes.Drawing("more", lambda state: [Disk(state.q[:2], 0.01)], adds=True)
+    alone = ss.shapes.Drawing("alone", lambda state: [Disk(state.q[:2], 0.01)])
+    plain = shoot(solution)
+    assert len(shoot(solution, more).solids) == len(plain.solids)
+    assert len(shoot(solution, more).traces) == len(plain.traces) + 1
+    assert not shoot(solution, alone).solids
+    bare = ss.System("bare")
+    _, (v,) = bare.coordinates("x", initial=[1.0], velocity=[0])
+    bare.kinetic_energy(v**2 / 2)
+    unseen = ss.solve(bare, t_end=0.1, dt=1e-2)
+    with pytest.raises(OptionError, match="nothing to draw"):
+        shoot(unseen)
+
+
+def test_a_part_of_one_s_own_shows_itself():
+    class Flag:
+        name = "flag"
+
+        def declare(self, system, equations):
+            pass
+
+        def look(self, sketch):
+            sketch.track("line", [(0, 0), (1, 1)], tone="ink", width=2.0)
+
+    s = ss.System("flag")
+    s.add(ss.PointMass("ball", mass=1, position=[0, 1]))
+    s.add(Flag())
+    assert [t.kind for t in shoot(ss.solve(s, t_end=0.1, dt=1e-2)).traces] == ["line"]
+
+
+def test_a_part_that_cannot_be_drawn_costs_no_result():
+    class Broken:
+        name = "broken"
+
+        def declare(self, system, equations):
+            pass
+
+        def look(self, sketch):
+            raise ValueError("no idea")
+
+    s = ss.System("broken")
+    s.add(ss.PointMass("ball", mass=1, position=[0, 1]))
+    s.add(Broken())
+    solution = ss.solve(s, t_end=0.1, dt=1e-2)
+    with pytest.raises(OptionError, match="could not be drawn: ValueError: no idea"):
+        shoot(solution)
+
+
+# -- impacts and frames ----------------------------------------------------------------------------------------------------
+
+
+def test_no_impact_is_dropped():
+    solution = ss.solve(ss.benchmarks.bouncing_ball(), t_end=4.0, dt=1e-4, progress=False)
+    rows = [e.step for e in ss.events(solution).of("impact")]
+    few = shoot(solution, frames=20)
+    np.testing.assert_allclose(few.impacts, solution.t[rows])
+    assert set(np.flatnonzero(few.spots.states[:, 0] == 3)) == set(np.searchsorted(few.rows, rows))
+    shot = shoot(solution, frames=20, impact_frames=1000)
+    assert set(rows) <= set(shot.rows)
+    assert set(shot.rows[shot.spots.states[:, 0] == 3]) == set(rows)
+    assert len(shoot(solution, frames=20, impact_frames=5)) <= 30
+
+
+# -- the tape ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(OPERATIONS))
+def test_instructions_compute_what_casadi_does(name):
+    x = ca.SX.sym("x", 2)
+    a, b = x[0], x[1]
+    two = {
+        "add": a + b, "sub": a - b, "mul": a * b, "div": a / b, "pow": a**b, "atan2": ca.atan2(a, b), "hypot": ca.hypot(a, b),
+        "fmod": ca.fmod(a, b), "fmin": ca.fmin(a, b), "fmax": ca.fmax(a, b), "lt": a < b, "le": a <= b, "eq": a == b,
+        "ne": a != b, "and": ca.logic_and(a, b), "or": ca.logic_or(a, b), "if_else_zero": ca.if_else(a > b, a, 0),
+        "constpow": a**2.5, "copysign": ca.copysign(a, b), "assign": a, "neg": -a, "sq": a * a, "twice": a + a,
+        "inv": 1 / a, "not": ca.logic_not(a),
+    }  # fmt: skip
+    f = two.get(name)
+    f = getattr(ca, name)(a) if f is None else f
+    rows = np.random.default_rng(1).uniform(0.05, 0.95, (6, 2)) + (name == "acosh")
+    code = tape([x], ca.SX(f))
+    expected = [float(ca.Function("f", [x], [f])(row)) for row in rows]
+    np.testing.assert_allclose(evaluate(code, rows)[:, 0], expected, rtol=1e-14)
+
+
+def test_a_hostile_file_runs_nothing():
+    with pytest.raises(ResultFileError, match="unknown instruction 'import'"):
+        evaluate({"work": 1, "outputs": 1, "code": [["import", 0, 0]]}, np.zeros((1, 1)))
+
+
+def test_turns_of_all_kinds_agree():
+    angle = 0.7
+    R = np.array([[np.cos(angle), -np.sin(angle), 0], [np.sin(angle), np.cos(angle), 0], [0, 0, 1]])
+    half = np.array([np.cos(angle / 2), 0, 0, np.sin(angle / 2)])
+    for turn in ([[angle]], [2 * half], [R.ravel()]):
+        np.testing.assert_allclose(quaternions(np.array(turn))[0], half, atol=1e-15)
+
+
+def test_the_picture_is_made_once_per_system():
+    s = pendulum()
+    first = look_of(s).record(s.parameter_values())
+    assert first == look_of(s).record(s.parameter_values())
