@@ -35,6 +35,7 @@ from stickslip.errors import (
     StabilityWarning,
     StickslipError,
 )
+from stickslip.interpolation import Interpolation, interpolate
 from stickslip.model import (
     Angle,
     Box,
@@ -154,6 +155,7 @@ __all__ = [
     "HalfExplicitAcceleration",
     "HalfExplicitAdaptive",
     "InitialStateError",
+    "Interpolation",
     "Limits",
     "Line",
     "Lobatto",
@@ -206,6 +208,7 @@ __all__ = [
     "gradient",
     "ground",
     "inertia",
+    "interpolate",
     "load",
     "math",
     "nonsmooth",
