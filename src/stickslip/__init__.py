@@ -24,6 +24,7 @@ from stickslip.analysis import (
     energy_ledger,
     events,
 )
+from stickslip.engine.state import State
 from stickslip.errors import (
     ConvergenceError,
     InitialStateError,
@@ -191,6 +192,7 @@ __all__ = [
     "Spherical",
     "SpringDamper",
     "StabilityWarning",
+    "State",
     "StickslipError",
     "Stribeck",
     "System",

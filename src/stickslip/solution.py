@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stickslip._version import __version__
+from stickslip.engine.state import State
 from stickslip.errors import ResultFileError
 
 if TYPE_CHECKING:
@@ -102,11 +103,12 @@ class Stats:
     iterations: np.ndarray
     residuals: np.ndarray
     wall_time: float
+    taken: int | None = None  # number of steps, if a row stands for several: then it holds their sum and their maximum
 
     @property
     def steps(self) -> int:
         """Number of steps."""
-        return len(self.iterations)
+        return len(self.iterations) if self.taken is None else self.taken
 
     @property
     def time_per_step(self) -> float:
@@ -171,7 +173,8 @@ class Solution:
 
     `extra` holds further results of a scheme by name, `stats` what the steps cost, `names` the labels of the columns,
     and `provenance` where the result comes from, in JSON's types: system, method, options, dt, tol, t_end, parameters,
-    versions, platform, date, complete (did it reach t_end?), interrupted (why not).
+    versions, platform, date, complete (did it reach t_end?), interrupted (why not). `state` is where the run ended: pass
+    it as start= to continue. `states`, if they were asked for, are those of all rows.
 
     `solution["ball.x"]` reads a quantity by its name; `quantities` lists all names with their units. `system` is the
     system that was solved, which `evaluate` needs. It is kept in memory only: `ss.load("run.h5", system=system)`.
@@ -201,6 +204,8 @@ class Solution:
     names: Names
     provenance: dict[str, Any] = field(default_factory=dict)
     system: System | None = None
+    state: State | None = None
+    states: tuple[State, ...] = ()
 
     def __post_init__(self) -> None:
         rows, names = len(self.t), self.names
@@ -424,7 +429,8 @@ class Solution:
         return path
 
 
-ARRAYS = tuple(f.name for f in fields(Solution) if f.name not in ("extra", "stats", "names", "provenance", "system"))
+_OTHERS = ("extra", "stats", "names", "provenance", "system", "state", "states")
+ARRAYS = tuple(f.name for f in fields(Solution) if f.name not in _OTHERS)
 
 
 def load(path: str | Path, *, system: System | None = None) -> Solution:
@@ -498,6 +504,32 @@ def _write(solution: Solution, file: h5py.File, compress: bool) -> None:
     write(stats, "residuals", solution.stats.residuals)
     file["names"] = json.dumps({f.name: getattr(solution.names, f.name) for f in fields(Names)})
     file["provenance"] = json.dumps(solution.provenance, default=_plain)
+    if solution.stats.taken is not None:
+        stats.attrs["taken"] = solution.stats.taken
+    if solution.state is not None:
+        _write_state(file, solution.state)
+
+
+def _write_state(file: h5py.File, state: State) -> None:
+    """Replaces one that is there."""
+    if "state" in file:
+        del file["state"]
+    group = file.create_group("state", track_order=True)
+    group.attrs["clock"] = json.dumps([state.method, state.t_start, state.dt, state.step, state.t])
+    for name, array in {"q": state.q, "u": state.u}.items():
+        group[name] = array
+    memory = group.create_group("memory", track_order=True)
+    for name, array in state.memory.items():
+        memory[name] = array
+
+
+def _read_state(file: h5py.File) -> State | None:
+    if "state" not in file:
+        return None
+    group = file["state"]
+    memory = {name: dataset[()] for name, dataset in group["memory"].items()}
+    method, t_start, dt, step, t = json.loads(group.attrs["clock"])
+    return State(method, t_start, dt, step, t, group["q"][()], group["u"][()], memory)
 
 
 def _read(file: h5py.File) -> Solution:
@@ -510,9 +542,11 @@ def _read(file: h5py.File) -> Solution:
             iterations=stats["iterations"][()],
             residuals=stats["residuals"][()],
             wall_time=float(stats.attrs["wall_time"]),
+            taken=int(stats.attrs["taken"]) if "taken" in stats.attrs else None,
         ),
         names=Names(**{name: tuple(labels) for name, labels in json.loads(file["names"].asstr()[()]).items()}),
         provenance=json.loads(file["provenance"].asstr()[()]),
+        state=_read_state(file),
     )
 
 

@@ -456,7 +456,7 @@ class Clock(NamedTuple):
     """Where time lies in memory, and when the run began: t = start + n dt, free of summed rounding errors.
 
     Where the scheme decides the length of its steps, `step` is the one that it is offered, and the run is over at
-    `end`; else `end` is infinite.
+    `end`; else `end` is infinite. `row` is the step whose results go to row 1.
     """
 
     t_0: int
@@ -465,6 +465,7 @@ class Clock(NamedTuple):
     start: float
     step: float
     end: float
+    row: int
 
 
 @jit
@@ -486,7 +487,7 @@ def advance(
 ) -> tuple[int, int]:
     """Steps `first` to `last`, or to the end of the clock; how many are done in all, and the stage that failed or -1.
 
-    `record` lists the places in memory that make up a row of `results`; row n is the state after n steps.
+    `record` lists the places in memory that make up a row of `results`; row k is the state k steps after `clock.row`.
     """
     for n in range(first, last):
         if clock.end == np.inf or n == 0:
@@ -502,11 +503,11 @@ def advance(
             failed = _run(begin, t, memory, w, options, iterations[0], residuals[0])
             if failed >= 0:
                 return n, failed
-        failed = _run(step, t, memory, w, options, iterations[n], residuals[n])
+        failed = _run(step, t, memory, w, options, iterations[n - clock.row], residuals[n - clock.row])
         if failed >= 0:
             return n, failed
         for i in range(record.size):
-            results[n + 1, i] = memory[record[i]]
+            results[n + 1 - clock.row, i] = memory[record[i]]
         for c in range(carry.shape[0]):
             for i in range(carry[c, 2]):
                 memory[carry[c, 1] + i] = memory[carry[c, 0] + i]

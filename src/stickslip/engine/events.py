@@ -32,7 +32,8 @@ from stickslip.engine.fields import (
     expand,
 )
 from stickslip.engine.program import Program
-from stickslip.engine.run import Failure, Start
+from stickslip.engine.run import Failure, Keep, Rows, Start
+from stickslip.engine.state import State
 
 if TYPE_CHECKING:
     from scipy.integrate import OdeSolver
@@ -88,7 +89,17 @@ class Routine:
         ends = np.cumsum([0, *[layout.size[each] for each in seen]])
         self._slices = {each: slice(a, b) for each, a, b in zip(seen, ends[:-1], ends[1:], strict=True)}
         self._counts = np.zeros(len(program.solved), np.int64), np.zeros(len(program.solved))
-        self._iterations, self._prox = start.max_iterations, start.prox or 0.0
+        self._iterations, self._prox = start.max_iterations, start.prox
+        self.name = program.solved[0]
+
+    @property
+    def start(self) -> np.ndarray:
+        """Where the next iterations start: all fields."""
+        return self._memory[self._program.layout.parameters :]
+
+    @start.setter
+    def start(self, values: np.ndarray) -> None:
+        self._memory[self._program.layout.parameters :] = values
 
     def __call__(self, *values: float | np.ndarray, scale: float = 1.0) -> dict[Field, np.ndarray]:
         """Solve, to ROUND_OFF of `scale`, the expected size of the unknowns; once more if they are found to be larger."""
@@ -225,7 +236,7 @@ class EventRun:
     """One trajectory, see `engine.run.Run`. Iterations count right-hand sides, residuals are the drift from the constraints."""
 
     stages: tuple[str, ...] = ("motion",)
-    failure: Failure | None = None
+    failure: Failure | None
 
     def __init__(self, model: Model, programs: Mapping[str, Program], start: Start, options: EventOptions):
         size = programs["motion"].layout.size
@@ -240,47 +251,81 @@ class EventRun:
         self._project_u = Routine(programs["project_velocities"], (*state, CLOSED, STICK), (U_1,), start)
 
         self.history = _HISTORY.get()
-        self.done, self.seconds = 0, 0.0
+        self.routines = (self._motion, self._choice, self._impact, self._project_q, self._project_u)
+
+        self.done, self.seconds, self.failure = 0, 0.0, None
         self.n_q, self.n_u, self.n_N = start.q.size, start.u.size, size[LA.N]
-        self._sizes = [self.n_q, self.n_u, *[size[each] for each in LA.fields]]
-        self.y = np.concatenate([start.q, start.u, np.zeros(sum(self._sizes[2:]))])
+        sizes = [self.n_q, self.n_u, *[size[each] for each in LA.fields]]
+        self.columns = {"t": 1} | dict(zip([each.name for each in RESULTS], sizes, strict=True))
+        self.columns |= {"events": 1, "last_event": 1}
+        self.y = np.concatenate([start.q, start.u, np.zeros(sum(sizes[2:]))])
         self.modes = Modes(np.zeros(self.n_N), np.zeros(size[LA.F]), np.zeros(size[LA.F]))
-        self.t, self._step, self._scale = start.t, start.dt, 1.0
+        self.t, self._step, self._scale, self.first = start.t, start.dt, 1.0, 0
         self._floor = np.zeros(self.n_N)  # gaps at the last event where they are negative by rounding errors
-        self.rows = np.zeros((start.steps + 1, self.y.size))
-        self.rows[0] = self.y
-        self.events, self.last_event = np.zeros(start.steps + 1, np.int64), np.full(start.steps + 1, np.nan)
-        self.iterations, self.residuals = np.zeros((start.steps, 1), np.int64), np.zeros((start.steps, 1))
+        self._events, self._last_event, self._calls, self._drift = 0, np.nan, 0, 0.0  # of the present interval
+        if start.state is not None:
+            self.state = start.state
+        self.first_row = self._row()
 
     # -- what `solve` sees -----------------------------------------------------------------------------------------
 
-    def advance(self, interrupted: Callable[[], bool], show: Callable[[int], None]) -> None:
-        """All intervals of the output."""
-        begin = time.perf_counter()
-        while not self.complete and self.failure is None and not interrupted():
+    @property
+    def state(self) -> State:
+        """Where the run is: modes and step of the integrator, and where the iterations of the five problems start."""
+        numbers = np.array([self._step, self._scale, self._events, self._last_event])
+        arrays = {"numbers": numbers, "floor": self._floor, **vars(self.modes)}
+        arrays |= {routine.name: routine.start for routine in self.routines}
+        memory = {name: array.copy() for name, array in arrays.items()}
+        q, u = self.y[: self.n_q].copy(), self.y[self.n_q : self.n_q + self.n_u].copy()
+        return State(self.start.method, self.start.t, self.start.dt, self.first + self.done, self.t, q, u, memory)
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self.y[:] = 0.0
+        self.y[: self.n_q + self.n_u] = np.concatenate([state.q, state.u])
+        m = state.memory
+        self.modes = Modes(m["closed"].copy(), m["stick"].copy(), m["direction"].copy())
+        self._step, self._scale, events, self._last_event = m["numbers"].tolist()
+        self._events, self._floor = int(events), m["floor"].copy()
+        for routine in self.routines:
+            routine.start = m[routine.name]
+        self.t, self.first, self.done = state.t, state.step, 0
+
+    def step(self, count: int) -> Rows:
+        """So many intervals of the output, or fewer if one fails; `failure` says why."""
+        begin, rows, stats = time.perf_counter(), [], []
+        for _ in range(count):
+            before = self.state
             try:
-                self._interval(self.done)
+                self._interval(self.first + self.done)
             except Trouble as trouble:
-                t_1 = self.start.t + (self.done + 1) * self.start.dt
+                t_1 = self.start.t + (self.first + self.done + 1) * self.start.dt
                 self.failure = Failure(t_1, trouble.stage, trouble.residual, str(trouble))
+                done = self.done
+                self.state = before
+                self.first, self.done = before.step - done, done
                 break
             self.done += 1
-            self.rows[self.done] = self.y
-            show(self.done)
+            rows.append(self._row())
+            stats.append((self._calls, self._drift))
         self.seconds += time.perf_counter() - begin
+        calls, drifts = (np.array([s[k] for s in stats]).reshape(-1, 1) for k in range(2))
+        return Rows(np.array(rows).reshape(-1, self.first_row.size), calls.astype(np.int64), drifts.astype(float))
+
+    def advance(self, keep: Keep, interrupted: Callable[[], bool], show: Callable[[int], None]) -> None:
+        """All intervals of the output."""
+        while not self.complete and self.failure is None and not interrupted():
+            keep.take(self.step(1))
+            show(self.done)
 
     @property
     def complete(self) -> bool:
         """Whether the end time is reached."""
-        return self.done == self.start.steps
+        return self.done >= self.start.steps
 
-    def columns(self) -> dict[str, np.ndarray]:
-        """The results so far."""
-        n = self.done + 1
-        parts = np.split(self.rows[:n], np.cumsum(self._sizes)[:-1], axis=1)
-        out = {each.name: np.ascontiguousarray(part) for each, part in zip(RESULTS, parts, strict=True)}
-        t = self.start.t + self.start.dt * np.arange(n)
-        return {"t": t[:, None], **out, "events": self.events[:n], "last_event": self.last_event[:n]}
+    def _row(self) -> np.ndarray:
+        t = self.start.t + (self.first + self.done) * self.start.dt
+        return np.concatenate([[t], self.y, [self._events, self._last_event]])
 
     # -- one interval ----------------------------------------------------------------------------------------------
 
@@ -288,19 +333,20 @@ class EventRun:
         """From output time k to the next; the percussions are those of this interval."""
         t_end = self.start.t + (k + 1) * self.start.dt
         self.y[self.n_q + self.n_u :] = 0.0
+        self._events, self._last_event, self._calls, self._drift = 0, np.nan, 0, 0.0
         if k == 0:
             self._settle()
         while self.t < t_end:
             begin = self.t, *self._copy()
-            event = self._integrate(t_end, k)
+            event = self._integrate(t_end)
             if self.history is not None:
                 self.history.append(Phase(*begin, self.t, self.modes, k + 1))
-            self.residuals[k] = max(self.residuals[k], self._project())
+            self._drift = max(self._drift, self._project())
             if event is None:
                 break
-            self.events[k + 1] += 1
-            self.last_event[k + 1] = self.t
-            if self.events[k + 1] > self.options.max_events:
+            self._events += 1
+            self._last_event = self.t
+            if self._events > self.options.max_events:
                 raise Trouble(
                     "motion",
                     f"more than {self.options.max_events} events before t = {self.t:.9g}: impacts accumulate, or a contact "
@@ -311,7 +357,7 @@ class EventRun:
         self.t = t_end
         self._follow_directions()
 
-    def _integrate(self, t_end: float, k: int) -> int | None:
+    def _integrate(self, t_end: float) -> int | None:
         """Integrate to the next event, or to t_end; which event it is."""
         o = self.options
         from scipy import integrate  # here, because it takes as long to import as all of stickslip
@@ -335,10 +381,10 @@ class EventRun:
                 last = solver(t_a, y_a, t_event) if t_event > t_a else None
                 while last is not None and last.status == "running":
                     self._advance(last)
-                self.iterations[k] += phase.nfev + (0 if last is None else last.nfev)
+                self._calls += phase.nfev + (0 if last is None else last.nfev)
                 self.t, self.y = t_event, (y_a if last is None else last.y).copy()
                 return event
-        self.iterations[k] += phase.nfev
+        self._calls += phase.nfev
         self.t, self.y, self._step = t_end, phase.y.copy(), 2 * longest  # the error control takes it back if it must
         return None
 

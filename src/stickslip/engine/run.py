@@ -1,4 +1,4 @@
-"""A run: what `solve` drives in chunks, whatever integrates inside it."""
+"""A run: a loop over states, in chunks, with a rule for what is kept."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ import numpy as np
 
 from stickslip.engine.fields import DT, Q_0, RESULTS, T_0, T_1, U_0, Field
 from stickslip.engine.program import Program
+from stickslip.engine.state import State
 
 NOTHING = np.zeros((0, 4), np.int64)  # a program without instructions
 ROUNDING = 1e-9  # of a step, that the last time may miss t_end by
 CHUNK_SECONDS = 0.1  # of compiled steps between two looks at the clock and at Ctrl-C
+CHUNK_ROWS = 4096  # that one chunk has at most
 
 
 class Start(NamedTuple):
-    """Where a run begins, and the options of `solve`."""
+    """Where a run begins, and the options of `solve`; `state` is where it continues, if it does."""
 
     parameters: np.ndarray
     q: np.ndarray
@@ -29,7 +31,9 @@ class Start(NamedTuple):
     steps: int
     tol: float
     max_iterations: int
-    prox: float | None
+    prox: float
+    method: str
+    state: State | None = None
 
 
 class Failure(NamedTuple):
@@ -41,128 +45,185 @@ class Failure(NamedTuple):
     message: str
 
 
-class Run(Protocol):
-    """One trajectory in the making: `done` of the steps are there, `complete` says whether that is all, `failure` why not.
+class Rows(NamedTuple):
+    """Steps that are done: a row of results each, iterations and residuals of their stages."""
 
-    iterations and residuals have a row per step and a column per stage; `columns()` are the results so far by name: t, the
-    fields of RESULTS, and whatever else the scheme records, each with a row for the start and one per step.
+    results: np.ndarray
+    iterations: np.ndarray
+    residuals: np.ndarray
+
+
+class Keep(Protocol):
+    """The rule for what is kept: takes the rows of every chunk, in their order; `chunk` is the most that it wants at once."""
+
+    chunk: int | None
+
+    def take(self, rows: Rows) -> None: ...
+
+
+class Run(Protocol):
+    """One trajectory in the making: `done` steps are there, `complete` says whether that is all, `failure` why not.
+
+    A row of results consists of the columns that `columns` names, with their widths: t, the fields of RESULTS and whatever
+    else the scheme records. `first_row` is the one of the start.
     """
 
     done: int
     failure: Failure | None
     seconds: float
     stages: tuple[str, ...]
-    iterations: np.ndarray
-    residuals: np.ndarray
+    columns: dict[str, int]
+    first_row: np.ndarray
 
     @property
     def complete(self) -> bool: ...
 
-    def advance(self, interrupted: Callable[[], bool], show: Callable[[int], None]) -> None: ...
+    @property
+    def state(self) -> State: ...
 
-    def columns(self) -> dict[str, np.ndarray]: ...
+    def advance(self, keep: Keep, interrupted: Callable[[], bool], show: Callable[[int], None]) -> None: ...
 
 
 class ProgramRun:
-    """A run of a program of stages: its memory, and the rows that are filled."""
+    """A run of a program of stages. `step` leads from its state to the next; `advance` is the loop."""
 
     def __init__(self, program: Program, start: Start, extra: tuple[Field, ...] = ()):
         from stickslip.engine.advance import Clock, Options, workspace
 
-        layout, steps = program.layout, start.steps
-        self.program, self.steps, self.done, self.stages = program, steps, 0, program.solved
+        layout = program.layout
+        self.program, self.steps, self.done, self.stages = program, start.steps, 0, program.solved
         self.failure: Failure | None = None
-        self.seconds = 0.0
+        self.seconds, self.method = 0.0, start.method
+        self.remembered = tuple(dict.fromkeys([*program.memory, *extra]))
         self.memory = np.zeros(layout.total)
         self.memory[: layout.parameters] = start.parameters
-        self.memory[layout.places(Q_0)], self.memory[layout.places(U_0)] = start.q, start.u
-        self.fields = [*RESULTS, *extra]
-        self.record = layout.places(T_1, *self.fields)
-        self.rows = np.zeros((steps + 1, self.record.size))
-        self.rows[0, : 1 + start.q.size + start.u.size] = np.concatenate([[start.t], start.q, start.u])
-        self.iterations = np.zeros((max(steps, 1), len(program.solved)), np.int64)
-        self.residuals = np.zeros((max(steps, 1), len(program.solved)))
-        self.work, self.options = workspace(program), Options(start.tol, start.max_iterations, start.prox or 0.0)
+        self.work, self.options = workspace(program), Options(start.tol, start.max_iterations, start.prox)
         end = start.t_end - ROUNDING * start.dt if program.decides_step else math.inf
         t_0, t_1, dt = (layout.start[each] for each in (T_0, T_1, DT))
-        self.clock = Clock(t_0, t_1, dt, float(start.t), float(start.dt), end)
+        self.clock = Clock(t_0, t_1, dt, start.t, start.dt, end, 0)
+        fields = [*RESULTS, *extra]
+        self.columns = {"t": 1} | {each.name: layout.size[each] for each in fields}
+        self.record = layout.places(T_1, *fields)
+        self.first = 0 if start.state is None else start.state.step
+        self.first_row = np.zeros(self.record.size)
+        self._iterations = np.zeros((CHUNK_ROWS, len(program.solved)), np.int64)
+        self._residuals = np.zeros((CHUNK_ROWS, len(program.solved)))
+        if start.state is None:
+            self.memory[layout.places(Q_0)], self.memory[layout.places(U_0)] = start.q, start.u
+            self._begin()
+            further = 1 + sum(layout.size[each] for each in RESULTS)
+            self.first_row[further:] = self.memory[self.record[further:]]
+            self.first_row[: 1 + start.q.size + start.u.size] = np.concatenate([[start.t], start.q, start.u])
+        else:
+            extras = [start.state.memory[each.name] for each in extra]
+            nothing = np.zeros(sum(layout.size[each] for each in RESULTS[2:]))
+            self.first_row[:] = np.concatenate([[start.state.t], start.state.q, start.state.u, nothing, *extras])
+            self.state = start.state
+        self._row = self.first_row
+
+    # -- state -----------------------------------------------------------------------------------------------------
+
+    @property
+    def t(self) -> float:
+        """The time between two steps."""
+        n = self.first + self.done
+        return self.clock.start + n * self.clock.step if self.clock.end == math.inf else float(self._row[0])
+
+    @property
+    def state(self) -> State:
+        """Where the run is."""
+        layout = self.program.layout
+        memory = {each.name: self.memory[layout.places(each)] for each in self.remembered}
+        t, n_q, n_u = 1, layout.size[Q_0], layout.size[U_0]
+        q, u = self._row[t : t + n_q].copy(), self._row[t + n_q : t + n_q + n_u].copy()
+        return State(self.method, self.clock.start, self.clock.step, self.first + self.done, self.t, q, u, memory)
+
+    @state.setter
+    def state(self, state: State) -> None:
+        layout = self.program.layout
+        for each in self.remembered:
+            self.memory[layout.places(each)] = state.memory[each.name]
+        self.memory[self.clock.t_1] = state.t
+        self._row = self.first_row.copy()
+        self._row[: 1 + state.q.size + state.u.size] = np.concatenate([[state.t], state.q, state.u])
+        self.first, self.done = state.step, 0
+
+    def _begin(self) -> None:
+        """The stages before the first step. It also loads the compiled loop, which is not the time of a step."""
+        failed = self._call(self.program.begin, NOTHING, NOTHING, 0, 1, np.zeros((2, self.record.size)))[1]
+        if failed >= 0:
+            self.failure = self._describe(failed, 0)
+
+    # -- steps -----------------------------------------------------------------------------------------------------
+
+    def _call(
+        self, begin: np.ndarray, step: np.ndarray, carry: np.ndarray, first: int, last: int, rows: np.ndarray
+    ) -> tuple[int, int]:
+        from stickslip.engine.advance import advance
+
+        return advance(
+            self.program.tables,
+            begin,
+            step,
+            carry,
+            self.memory,
+            self.work,
+            self.options,
+            self.clock._replace(row=first),
+            first,
+            last,
+            self.record,
+            rows,
+            self._iterations,
+            self._residuals,
+        )
+
+    def step(self, count: int) -> Rows:
+        """So many steps, or fewer if one fails or the end is reached; `failure` says why."""
+        count = min(count, CHUNK_ROWS)
+        first = self.first + self.done
+        before = self.memory.copy()
+        rows = np.empty((count + 1, self.record.size))
+        self._iterations[:count], self._residuals[:count] = 0, 0.0
+        begin = time.perf_counter()
+        last, failed = self._call(NOTHING, self.program.step, self.program.carry, first, first + count, rows)
+        self.seconds += time.perf_counter() - begin
+        if failed >= 0:
+            self.failure = self._describe(failed, last - first)
+            # The failed step left its marks in memory: repeat the ones before it, so that the state is that of the last one.
+            self.memory[:] = before
+            if last > first:
+                stats = self._iterations.copy(), self._residuals.copy()
+                self._call(NOTHING, self.program.step, self.program.carry, first, last, rows)
+                self._iterations[:], self._residuals[:] = stats
+        n = last - first
+        self.done += n
+        if n:
+            self._row = rows[n]
+        if self.clock.end < math.inf:
+            self.memory[self.clock.t_1] = self._row[
+                0
+            ]  # the loop has looked at the next step to see that it is beyond the end
+        return Rows(rows[1 : n + 1], self._iterations[:n].copy(), self._residuals[:n].copy())
 
     @property
     def complete(self) -> bool:
         """Whether the end time is reached."""
-        if self.clock.end == math.inf:
-            return self.done == self.steps
-        return bool(self.rows[self.done, 0] >= self.clock.end)
+        return self.done >= self.steps if self.clock.end == math.inf else self.t >= self.clock.end
 
-    def _make_room(self) -> None:
-        """Twice the rows, where a scheme decides the length of its steps and took more of them than expected."""
-        self.steps = 2 * max(self.steps, 1)
-        for name, rows in (("rows", self.steps + 1), ("iterations", self.steps), ("residuals", self.steps)):
-            old = getattr(self, name)
-            new = np.zeros((rows, old.shape[1]), old.dtype)
-            new[: len(old)] = old
-            setattr(self, name, new)
-
-    def advance(self, interrupted: Callable[[], bool], show: Callable[[int], None]) -> None:
-        """All steps, in chunks of about CHUNK_SECONDS."""
-        from stickslip.engine.advance import advance
-
-        p, chunk = self.program, 16
-        self._begin()
+    def advance(self, keep: Keep, interrupted: Callable[[], bool], show: Callable[[int], None]) -> None:
+        """All steps, in chunks of about CHUNK_SECONDS; the first is a single step, for it may take long."""
+        chunk = 1
         while not self.complete and self.failure is None and not interrupted():
-            if self.done == self.steps:
-                self._make_room()
-            last, begin = min(self.steps, self.done + chunk), time.perf_counter()
-            self.done, failed = advance(
-                p.tables,
-                NOTHING,
-                p.step,
-                p.carry,
-                self.memory,
-                self.work,
-                self.options,
-                self.clock,
-                self.done,
-                last,
-                self.record,
-                self.rows,
-                self.iterations,
-                self.residuals,
-            )
-            if failed >= 0:
-                self.failure = self._describe(failed)
-            elapsed = time.perf_counter() - begin
-            show(round((self.rows[self.done, 0] - self.clock.start) / self.clock.step))
-            self.seconds += elapsed
-            chunk = max(1, min(4 * chunk, int(chunk * CHUNK_SECONDS / max(elapsed, 1e-9))))
+            before = self.seconds
+            left = self.steps - self.done if self.clock.end == math.inf else chunk
+            keep.take(self.step(min(chunk, left)))
+            show(round((self.t - self.clock.start) / self.clock.step) - self.first)
+            elapsed = max(self.seconds - before, 1e-9)
+            chunk = max(1, min(8 * chunk, int(chunk * CHUNK_SECONDS / elapsed), keep.chunk or CHUNK_ROWS))
 
-    def _begin(self) -> None:
-        """The stages before the first step; what they say about further fields goes to row 0.
-
-        It also loads the compiled loop, which is no time of a step.
-        """
-        from stickslip.engine.advance import advance
-
-        p, rows, first = self.program, np.zeros((2, self.record.size)), (0, 1)
-        state = (self.memory, self.work, self.options, self.clock)
-        _, failed = advance(
-            p.tables, p.begin, NOTHING, NOTHING, *state, *first, self.record, rows, self.iterations, self.residuals
-        )
-        if failed >= 0:
-            self.failure = self._describe(failed)
-        further = 1 + sum(p.layout.size[each] for each in RESULTS)
-        self.rows[0, further:] = rows[1, further:]
-
-    def columns(self) -> dict[str, np.ndarray]:
-        """The rows that are done, split into fields."""
-        rows = self.rows[: self.done + 1]
-        ends = np.cumsum([1, *[self.program.layout.size[each] for each in self.fields]])
-        parts = np.split(rows, ends[:-1], axis=1)
-        names = ["t", *[each.name for each in self.fields]]
-        return {name: np.ascontiguousarray(part) for name, part in zip(names, parts, strict=True)}
-
-    def _describe(self, failed: int) -> Failure:
-        residual, count = float(self.residuals[self.done, failed]), self.iterations[self.done, failed]
+    def _describe(self, failed: int, row: int) -> Failure:
+        residual, count = float(self._residuals[row, failed]), self._iterations[row, failed]
         reached = f"{residual:.2e}" if np.isfinite(residual) else "not finite"
         stage, tolerance = self.stages[failed], self.options.tolerance
         what = f"the {stage.replace('_', ' ')} did not converge. Residual {reached} (tolerance {tolerance:g})"

@@ -90,6 +90,7 @@ class System:
         self.measures: dict[str, Sensor] = {}
         self.drawing: Drawing | None = None
         self.shown: list[Shape] = []
+        self.compiled: dict[Any, Any] = {}  # what `solve` derives and compiles; it is freed with the system
 
     def __repr__(self) -> str:
         contacts = sum(len(e.contacts) for e in self.equations())

@@ -1,0 +1,6 @@
+"""The one door to a simulation, and what it keeps of a system."""
+
+from stickslip.solve.door import solve
+from stickslip.solve.prepared import compiled, observe_along, prepare, program_of
+
+__all__ = ["compiled", "observe_along", "prepare", "program_of", "solve"]

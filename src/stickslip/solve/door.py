@@ -1,0 +1,250 @@
+"""The one door: options, checks, progress, failure policy, storage."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import platform
+import sys
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from stickslip._version import __version__
+from stickslip.engine.run import ROUNDING, Failure, Start
+from stickslip.engine.state import State
+from stickslip.errors import ConvergenceError, ModelError, OptionError
+from stickslip.looks import look_of
+from stickslip.model.system import System
+from stickslip.schemes import Scheme
+from stickslip.schemes.spec import label, scheme_of
+from stickslip.solution import Solution
+from stickslip.solve.prepared import check_capability, check_start, compiled, prepare, program_of
+from stickslip.solve.record import Recorder, check_memory
+from stickslip.solve.terminal import announce_first_compile, interruptible, progress_bar, voice
+
+MOST_STEPS = 1e12  # more is a slip of the pen: years of computing
+
+
+def solve(
+    system: System,
+    t_end: float,
+    dt: float,
+    *,
+    method: str | Scheme = "rattle",
+    t_start: float | None = None,
+    q0: np.ndarray | None = None,
+    u0: np.ndarray | None = None,
+    start: State | Solution | None = None,
+    parameters: Mapping[str, float] | None = None,
+    tol: float = 1e-8,
+    max_iterations: int = 30,
+    prox: float | None = None,
+    initial_tol: float = 1e-6,
+    save_every: int = 1,
+    states: bool = False,
+    progress: bool | None = None,
+    **options: Any,
+) -> Solution:
+    """Simulate a system from `t_start` (0 if not given) to `t_end` in steps of `dt`.
+
+    method: a name (`stickslip list` shows all; `options` are its parameters, as in method="theta", theta=1, or in one
+    text, method="theta:theta=1") or a scheme such as `ss.Rattle()`. q0, u0: initial state, instead of the system's own.
+    start: where another run ended, `solution.state` or the solution itself; with the same method, dt and parameters the
+    rest is what one uninterrupted run gives, bit for bit.
+    parameters: values that differ from the declared ones; nothing is recompiled for them. tol: residual of every
+    step, as an error in coordinates and velocities. max_iterations: of one attempt of Newton's method. prox: parameter of
+    the proximal point functions, instead of the automatic one; it decides about convergence, not about the result.
+    initial_tol: by how much the initial state may violate constraints and gaps; more is a mistake, unless it continues
+    from the end of a solution whose scheme drifts. save_every: keep the state after every so many steps, and the last
+    one; percussions are then those of all steps between two rows. states: keep `solution.states`, one for every
+    row, from each of which a run can start (such a run is slower). progress: a bar on the terminal.
+
+    The number of steps is (t_end - t_start)/dt, rounded up: the last time is the first that reaches t_end. A scheme
+    that decides the length of its steps may take more; `solution.t` holds the times. Ctrl-C returns what is done. A step
+    that cannot be solved raises `ConvergenceError`, which carries the solution up to there.
+
+    >>> import stickslip as ss
+    >>> solution = ss.solve(ss.benchmarks.bouncing_ball(), t_end=0.5, dt=1e-2, method="moreau", parameters={"e": 0.5})
+    >>> solution.q.shape
+    (51, 1)
+    """
+    if not isinstance(system, System):
+        raise OptionError(f"solve needs a System, such as stickslip.benchmarks.slider_crank(), got {system!r}")
+    if not system.n_u:
+        raise ModelError(f"{system.name}: nothing can move; declare coordinates or add a body")
+    scheme = scheme_of(method, options)
+    dt, tol, initial_tol = positive(dt=dt), positive(tol=tol), positive(initial_tol=initial_tol)
+    prox = 0.0 if prox is None else positive(prox=prox)
+    max_iterations, save_every = whole(max_iterations=max_iterations), whole(save_every=save_every)
+    if not isinstance(progress, bool | None):
+        raise OptionError(f"progress = {progress!r} must be True, False or None, which asks the terminal")
+    state = _continued(start, scheme, dt, t_start, q0, u0)
+    t_0: Any = state.t if state is not None else 0.0 if t_start is None else t_start
+    if not (is_number(t_0) and is_number(t_end)) or t_end < t_0:
+        raise OptionError(f"t_end = {t_end!r} must be a finite number, not before the start t = {t_0!r}")
+    t_0, t_end = float(t_0), float(t_end)
+    steps = count_steps(t_0 if state is None else state.t_start, t_end, dt) - (0 if state is None else state.step)
+    bar, say = sys.stderr.isatty() if progress is None else progress, voice(progress)
+
+    ready = prepare(system)
+    check_capability(scheme, ready.model)
+    given = system.parameter_values(parameters)
+    values = np.array(list(given.values()))
+    q, u = _vector(system.q_initial, q0, "q0"), _vector(system.u_initial, u0, "u0")
+    if state is not None:
+        q, u = _vector(q, state.q, "start.q"), _vector(u, state.u, "start.u")
+    announce_first_compile(say)
+    check_start(ready, scheme, dt, t_0, q, u, values, initial_tol if state is None else None)
+    program = program_of(system, scheme)
+
+    begin = t_0 if state is None else state.t_start
+    run = scheme.start(
+        program, Start(values, q, u, begin, t_end, dt, steps, tol, max_iterations, prox, label(scheme), state)
+    )
+    check_memory(run, ready, steps // save_every + 2)
+    record = Recorder(run, save_every, states)
+    with interruptible() as interrupted, progress_bar(bar, steps, f"{system.name}, {scheme.name}") as show:
+        if run.failure is None:
+            run.advance(record, interrupted, show)
+    about = {
+        "system": system.name,
+        "method": scheme.name,
+        "options": scheme.options,
+        "dt": dt,
+        "tol": tol,
+        "t_start": t_0,
+        "t_end": t_end,
+        "parameters": {n: given[n] for n in parameters or {}},
+        "complete": run.complete,
+        **_versions(),
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }
+    if save_every > 1:
+        about["save_every"] = save_every
+    if system.drawing is not None:
+        # by name: the solution stays data; all parameters: they may come from the system's builder
+        about["drawing"] = {"name": system.drawing.name, "parameters": given}
+    if system.measures:
+        about["measures"] = {name: sensor.unit for name, sensor in system.measures.items()}
+    about["look"] = _look(system, given)
+    solution = record.solution(ready, values, about)
+    if run.failure is not None:
+        about["interrupted"] = f"step {run.done + 1} could not be solved"
+        raise _convergence_error(run.failure, solution, run.done)
+    if not run.complete:
+        about["interrupted"] = f"Ctrl-C after {run.done} steps, t = {solution.t[-1]:g} of {t_end:g}"
+    return solution
+
+
+def _look(system: System, parameters: Mapping[str, float]) -> dict[str, Any]:
+    """What the parts look like, as data. A part that cannot be drawn must not cost a result: viewing it says why."""
+    try:
+        return compiled(system, ("look", len(system.shown)), lambda: look_of(system)).record(parameters)
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"}
+
+
+def _continued(
+    start: State | Solution | None, scheme: Scheme, dt: float, t_start: Any, q0: Any, u0: Any
+) -> State | None:
+    """The state to start from, if it fits what is asked for."""
+    state = start.state if isinstance(start, Solution) else start
+    if state is None:
+        if start is not None:
+            raise OptionError(
+                "start= is a solution without a state, written by another version; give q0= and u0= instead"
+            )
+        return None
+    if not isinstance(state, State):
+        raise OptionError(f"start = {start!r} must be a state, such as solution.state, or a solution")
+    if t_start is not None or q0 is not None or u0 is not None:
+        raise OptionError("start= already says where to begin: leave out t_start, q0 and u0")
+    if (state.method, state.dt) != (label(scheme), dt):
+        raise OptionError(
+            f"start= is a state of method {state.method!r} with dt = {state.dt:g}, which {label(scheme)!r} with dt = {dt:g} "
+            "cannot continue; give q0=state.q, u0=state.u and t_start=state.t instead"
+        )
+    return state
+
+
+def count_steps(t_start: float, t_end: float, dt: float) -> int:
+    """How many steps lead from t_start to t_end."""
+    if 0 < t_end - t_start < dt * (1 - ROUNDING):
+        raise OptionError(f"dt = {dt:g} is longer than the whole run, from t = {t_start:g} to {t_end:g}")
+    if (t_end - t_start) / dt > MOST_STEPS:
+        raise OptionError(
+            f"dt = {dt:g} makes {(t_end - t_start) / dt:.3g} steps to t_end = {t_end:g}; take larger ones"
+        )
+    return max(0, math.ceil((t_end - t_start) / dt - ROUNDING))
+
+
+def _convergence_error(failure: Failure, solution: Solution, step: int) -> ConvergenceError:
+    t = float(solution.t[-1])
+    return ConvergenceError(
+        f"step {step + 1}, from t = {t:g} to {failure.t_1:g}: {failure.message}; the solution up to there is in the "
+        "attribute `solution` of this error.",
+        time=t,
+        step=step,
+        stage=failure.stage,
+        residual=failure.residual,
+        solution=solution,
+    )
+
+
+# -- options -----------------------------------------------------------------------------------------------------------
+
+
+def positive(**option: Any) -> float:
+    """An option that must be a finite number > 0, as a float."""
+    ((name, value),) = option.items()
+    if not (is_number(value) and value > 0):
+        raise OptionError(f"{name} = {value!r} must be a finite number > 0")
+    return float(value)
+
+
+def whole(**option: Any) -> int:
+    """An option that must be a whole number of at least 1, as an int."""
+    ((name, value),) = option.items()
+    if not is_number(value) or int(value) != value or value < 1:
+        raise OptionError(f"{name} = {value!r} must be a whole number, at least 1")
+    return int(value)
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a finite real number."""
+    try:
+        return isinstance(value, (int, float, np.integer, np.floating)) and math.isfinite(value)
+    except OverflowError:  # an int beyond all floats
+        return False
+
+
+def _vector(own: np.ndarray, given: Any, name: str) -> np.ndarray:
+    if given is None:
+        return own
+    try:
+        state = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        raise OptionError(f"{name} = {given!r} must be an array of {own.size} numbers") from None
+    if state.shape != own.shape:
+        raise OptionError(f"{name} has shape {state.shape}, expected {own.shape}")
+    if not np.isfinite(state).all():
+        raise OptionError(f"{name} is not finite: {state}")
+    return state
+
+
+@cache
+def _versions() -> dict[str, str]:
+    import casadi
+    import numba
+
+    return {
+        "stickslip": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "casadi": casadi.__version__,
+        "numba": numba.__version__,
+        "platform": platform.platform(),
+    }

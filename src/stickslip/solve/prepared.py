@@ -1,0 +1,184 @@
+"""What is compiled and checked once for a system, and kept with it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from stickslip.engine.check import check_initial_state, check_laws, check_mass, highest_frequency
+from stickslip.engine.derive import Model, derive
+from stickslip.engine.fields import Field
+from stickslip.engine.flow import StageFunction
+from stickslip.engine.observe import observation, observe
+from stickslip.engine.program import Program
+from stickslip.errors import MethodError, OptionError, StabilityWarning
+from stickslip.model.readings import units_of
+from stickslip.model.system import System
+from stickslip.schemes import METHODS, Scheme
+from stickslip.solution import Names, Solution
+
+REMEMBERED = 64  # starts whose checks are remembered
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A system ready to run: its model, the program of observed quantities, the names of columns.
+
+    `passed` remembers which starts were checked, and the highest frequency there.
+    """
+
+    model: Model
+    observing: Program
+    names: Names
+    passed: dict[Any, float] = field(default_factory=dict)
+
+
+def prepare(system: System) -> Prepared:
+    """Derive and compile what does not depend on a scheme, unless it is there already."""
+
+    def make() -> Prepared:
+        model = derive(system)
+        return Prepared(model, observation(model), names_of(model))
+
+    return compiled(system, "model", make)
+
+
+def compiled(system: System, key: Any, make: Callable[[], Any]) -> Any:
+    """What was compiled for this system, unless something was declared since. It is freed with the system."""
+    kept, size = system.compiled, system.size
+    if key not in kept or kept[key][0] != size:
+        kept[key] = (size, make())
+    return kept[key][1]
+
+
+def program_of(system: System, scheme: Scheme) -> Any:
+    """The scheme, compiled for the system."""
+    return compiled(system, scheme, lambda: scheme.compile(prepare(system).model))
+
+
+def observe_along(
+    system: System, solution: Solution, quantities: StageFunction, fields: Sequence[Field]
+) -> dict[str, np.ndarray]:
+    """Evaluate `quantities` of a system, as in `engine.observe`, along a solution of it; `fields` as there.
+
+    The parameters are those of the run.
+    """
+    ready = prepare(system)
+    if ready.names != solution.names:
+        raise OptionError(
+            f"the solution of {solution.provenance.get('system', 'another system')!r} does not belong to the system "
+            f"{system.name!r}: coordinates or contacts have other names"
+        )
+    program = compiled(system, quantities, lambda: observation(ready.model, quantities, fields))
+    values = np.array(list(system.parameter_values(solution.provenance.get("parameters")).values()))
+    return observe(program, values, solution.t, solution.q, solution.u, fields)
+
+
+# -- checks ------------------------------------------------------------------------------------------------------------
+
+
+def check_start(
+    ready: Prepared,
+    scheme: Scheme,
+    dt: float,
+    t: float,
+    q: np.ndarray,
+    u: np.ndarray,
+    values: np.ndarray,
+    tol: float | None,
+) -> None:
+    """Mass matrix, laws, stability and the initial state; `tol` is None where a run continues, which may have drifted.
+
+    What was checked before is not checked again: a warm `solve` looks it up.
+    """
+    key = (t, q.tobytes(), u.tobytes(), values.tobytes(), tol)
+    if key not in ready.passed:
+        model, names = ready.model, ready.names
+        check_mass(model, t, q, values)
+        check_laws(model, t, q, values)
+        if tol is not None:
+            first = observe(ready.observing, values, np.array([t]), q[None, :], u[None, :])
+            labels = {"g": names.g, "gamma": names.gamma, "contacts": names.contacts}
+            check_initial_state(first, labels, model, tol)
+        if len(ready.passed) >= REMEMBERED:
+            ready.passed.clear()
+        ready.passed[key] = highest_frequency(model, t, q, values)
+    stable_to = scheme.facts.stable_to
+    if stable_to is not None:
+        _check_stability(scheme, stable_to, dt, ready.passed[key])
+
+
+def check_capability(scheme: Scheme, model: Model) -> None:
+    """The scheme can treat what the system has."""
+    needs = {
+        "contacts": any(part.type.n["N"] for part in model.parts),
+        "friction": any(part.type.frictions for part in model.parts),
+        "general_kinematics": not all(block.canonical for block in model.system.blocks),
+    }
+    words = {"contacts": "contacts", "friction": "friction", "general_kinematics": "kinematics other than qdot = u"}
+    for need, wanted in needs.items():
+        if wanted and not getattr(scheme.facts, need):
+            able = [n for n, s in METHODS.items() if all(getattr(s().facts, k) for k, v in needs.items() if v)]
+            default = type(scheme)().options
+            changed = ", ".join(f"{k}={v!r}" for k, v in scheme.options.items() if v != default[k])
+            method = f"{scheme.name!r} with {changed}" if changed else f"{scheme.name!r}"
+            raise MethodError(
+                f"method {method} cannot treat {words[need]}, which {model.system.name!r} has; these can: "
+                f"{', '.join(sorted(able))}"
+            )
+
+
+def _check_stability(scheme: Scheme, stable_to: float, dt: float, omega: float) -> None:
+    """A warning where oscillations will grow without bound; every scheme with explicit forces has such a limit.
+
+    Where they grow for every dt, as with explicit Euler, slow growth may be what is wanted; from omega dt = 2 on it is not.
+    """
+    limit = max(stable_to, 2.0)
+    if omega * dt > limit:
+        warnings.warn(
+            f"dt = {dt:g} is too large for method {scheme.name!r}, whose forces are explicit: the highest frequency of the "
+            f"system at the start is omega = {omega:.3g} 1/s and its amplitude grows for dt > {limit / omega:.2g}; "
+            "take a smaller dt, or method='theta' or 'generalized-alpha'",
+            StabilityWarning,
+            stacklevel=4,
+        )
+
+
+def names_of(model: Model) -> Names:
+    """Labels and units of all columns."""
+    contacts: list[str] = []
+    friction: list[tuple[str, int, int]] = []
+    g: list[str] = []
+    gamma: list[str] = []
+    for equations in model.equations:
+        for target, constraints in ((g, equations.constraints), (gamma, equations.velocity_constraints)):
+            for b in constraints:
+                n = b.value.numel()
+                target += [b.name if n == 1 else f"{b.name}[{k}]" for k in range(n)]
+        for c in equations.contacts:
+            if c.slip.numel():
+                friction.append((c.name, c.slip.numel(), len(contacts) if c.gap is not None else -1))
+            if c.gap is not None:
+                contacts.append(c.name)
+    units = units_of(model.system)
+    q, u = ([n for block in model.system.blocks for n in getattr(block, key)] for key in ("q_names", "u_names"))
+    return Names(
+        q=tuple(q),
+        u=tuple(u),
+        g=tuple(g),
+        gamma=tuple(gamma),
+        contacts=tuple(contacts),
+        friction=tuple(f[0] for f in friction),
+        friction_sizes=tuple(f[1] for f in friction),
+        friction_contact=tuple(f[2] for f in friction),
+        q_units=tuple(units[n] for n in q),
+        u_units=tuple(units[n] for n in u),
+        g_units=tuple(units.get(n.partition("[")[0], "") for n in g),
+        gamma_units=tuple(units.get(n.partition("[")[0], "") for n in gamma),
+        contact_units=tuple(units.get(n, "m") for n in contacts),
+        friction_units=tuple(units.get(f[0], "m") for f in friction),
+    )

@@ -1,0 +1,143 @@
+"""What is kept of a run in memory, and the solution that is made of it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from stickslip.engine.evaluate import evaluate
+from stickslip.engine.fields import RESULTS, SPACES
+from stickslip.engine.observe import OBSERVED, observe
+from stickslip.engine.run import Rows, Run
+from stickslip.engine.state import State
+from stickslip.errors import OptionError
+from stickslip.model.system import System
+from stickslip.solution import Solution, Stats
+from stickslip.solve.prepared import Prepared
+
+INTEGERS = ("events",)  # counts among the columns of a run; the others are floats
+VECTORS = ("events", "last_event")  # columns with one number per row, and without a second axis
+
+
+class Recorder:
+    """Keeps every `every`-th row and the last one; percussions are summed up in between.
+
+    `states`: keep the state at every row, too, so that every step is looked at by itself.
+    """
+
+    def __init__(self, run: Run, every: int = 1, states: bool = False):
+        self.run, self.every = run, every
+        self.chunk = 1 if states else None
+        names = [each.name for each in RESULTS[2:]]
+        ends = dict(zip(run.columns, np.cumsum(list(run.columns.values())).tolist(), strict=True))
+        widths = run.columns
+        self._summed = np.concatenate([np.arange(ends[n] - widths[n], ends[n]) for n in names]).astype(int)
+        self._rows = [run.first_row[None, :]]
+        self._iterations: list[np.ndarray] = []
+        self._residuals: list[np.ndarray] = []
+        self._rest: list[Rows] = []  # steps since the last row that was kept
+        self._waiting = 0
+        self.states: list[State] | None = [run.state] if states else None
+
+    def take(self, rows: Rows) -> None:
+        """Rows of a chunk."""
+        if self.states is not None and len(rows.results) and (self.run.done % self.every == 0 or self.run.complete):
+            self.states.append(self.run.state)
+        if self.every == 1:
+            self._keep(*rows)
+            return
+        self._rest.append(rows)
+        self._waiting += len(rows.results)
+        if self._waiting >= self.every:
+            self._thin(last=False)
+
+    def _thin(self, last: bool) -> None:
+        """Rows of whole intervals, and with `last` what is left over."""
+        results, iterations, residuals = (np.concatenate(parts) for parts in zip(*self._rest, strict=True))
+        n = len(results) if last else len(results) // self.every * self.every
+        first = np.arange(0, n, self.every)
+        kept = results[np.minimum(first + self.every, n) - 1].copy()
+        kept[:, self._summed] = np.add.reduceat(results[:n, self._summed], first, axis=0)
+        self._keep(
+            kept, np.add.reduceat(iterations[:n], first, axis=0), np.maximum.reduceat(residuals[:n], first, axis=0)
+        )
+        self._rest = [Rows(results[n:], iterations[n:], residuals[n:])]
+        self._waiting = len(results) - n
+
+    def _keep(self, results: np.ndarray, iterations: np.ndarray, residuals: np.ndarray) -> None:
+        self._rows.append(results)
+        self._iterations.append(iterations)
+        self._residuals.append(residuals)
+
+    def solution(self, ready: Prepared, values: np.ndarray, provenance: dict[str, Any]) -> Solution:
+        """Everything so far."""
+        run = self.run
+        if self._waiting:
+            self._thin(last=True)
+        columns = split(run, np.concatenate(self._rows))
+        stages = len(run.stages)
+        iterations = np.concatenate([np.zeros((0, stages), np.int64), *self._iterations])
+        residuals = np.concatenate([np.zeros((0, stages)), *self._residuals])
+        stats = Stats(run.stages, iterations, residuals, run.seconds, run.done if self.every > 1 else None)
+        arrays = observed(ready, values, columns)
+        arrays["extra"] |= measured(ready.model.system, values, arrays)
+        states = tuple(self.states) if self.states is not None else ()
+        return Solution(
+            **arrays,
+            stats=stats,
+            names=ready.names,
+            provenance=provenance,
+            system=ready.model.system,
+            state=run.state,
+            states=states,
+        )
+
+
+def split(run: Run, rows: np.ndarray) -> dict[str, np.ndarray]:
+    """Rows of a run as columns by name."""
+    ends = np.cumsum(list(run.columns.values()))
+    parts = dict(zip(run.columns, np.split(rows, ends[:-1], axis=1), strict=True))
+    out = {name: np.ascontiguousarray(part) for name, part in parts.items()}
+    for name in VECTORS:
+        if name in out:
+            out[name] = out[name][:, 0].astype(np.int64 if name in INTEGERS else float)
+    return out
+
+
+def observed(ready: Prepared, values: np.ndarray, columns: dict[str, np.ndarray]) -> dict[str, Any]:
+    """The arrays of a solution from the columns of a run: with gaps, slips, constraints and energies."""
+    t = columns["t"][:, 0].copy()
+    arrays: dict[str, Any] = observe(ready.observing, values, t, columns["q_1"], columns["u_1"])
+    arrays |= {name: arrays[name][:, 0].copy() for name in ("kinetic", "potential")}
+    arrays |= {f"P_{space}": columns[f"P.{space}"] for space in SPACES}
+    further = {name: column for name, column in columns.items() if name not in ("t", *[each.name for each in RESULTS])}
+    return arrays | {"t": t, "q": columns["q_1"], "u": columns["u_1"], "extra": further}
+
+
+def measured(system: System, values: np.ndarray, arrays: dict[str, Any]) -> dict[str, np.ndarray]:
+    """What the system declares as its measures."""
+    out = {}
+    parameters = dict(zip(system.parameter_symbols(), values.tolist(), strict=True))
+    for name, sensor in system.measures.items():
+        column = evaluate(system, sensor.value, parameters, arrays["t"], arrays["q"], arrays["u"])
+        out[name] = column[:, 0] if column.shape[1] == 1 else column
+    return out
+
+
+def check_memory(run: Run, ready: Prepared, rows: int) -> None:
+    """A run whose results do not fit into memory is refused before it begins."""
+    width = sum(run.columns.values()) + 2 * len(run.stages)
+    width += sum(ready.observing.layout.size[each] for each in OBSERVED)
+    needed = 2 * 8 * width * rows  # rows, and the arrays that are made of them
+    try:
+        there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not on this platform
+        there = 8 * 2**30
+    if needed > 0.8 * there:
+        every = -(-needed // int(0.1 * there))
+        raise OptionError(
+            f"{rows:.3g} rows of results need {needed / 2**30:.3g} GB of memory, this machine has {there / 2**30:.3g}; keep "
+            f"fewer of them, for example save_every={every}, write them to a file with out=, or take a larger dt"
+        )

@@ -1,0 +1,74 @@
+"""What the user sees and can do while a run is going on: a bar, Ctrl-C, SIGTERM."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+_ANNOUNCED = False
+
+
+def announce_first_compile(say: Callable[[str], None]) -> None:
+    """Numba compiles the time loop once per installation; say so, because it takes a while."""
+    global _ANNOUNCED
+    if _ANNOUNCED:
+        return
+    from stickslip.engine.advance import advance
+
+    path = getattr(getattr(advance, "_cache", None), "cache_path", None)
+    if path is not None and not any(Path(path).glob("advance.advance-*.nbi")):
+        say("stickslip: compiling the time loop for this machine, once per installation (about 20 s) ...")
+    _ANNOUNCED = True
+
+
+def voice(progress: bool | None) -> Callable[[str], None]:
+    """Where announcements go."""
+    return (lambda _: None) if progress is False else (lambda text: print(text, file=sys.stderr, flush=True))
+
+
+@contextmanager
+def interruptible() -> Iterator[Callable[[], bool]]:
+    """Ctrl-C asks the loop to stop after the current chunk; a second Ctrl-C interrupts as usual. SIGTERM asks likewise."""
+    asked = False
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    before: dict[int, Any] = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def ask(number: int, _: Any) -> None:
+        nonlocal asked
+        asked = True
+        signal.signal(number, before[number])
+
+    try:
+        for number in before:
+            signal.signal(number, ask)
+        yield lambda: asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def progress_bar(wanted: bool, steps: int, what: str) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr; yields what moves it."""
+    if not wanted:
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f} %"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=steps)
+        yield lambda done: bar.update(task, completed=done)
