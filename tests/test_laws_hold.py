@@ -16,10 +16,12 @@ METHODS = ["rattle", "moreau", "generalized-alpha"]
 # The other benchmarks: what makes them short enough, or stable with explicit forces. (step, end, arguments of the builder)
 OTHERS = {
     "ball_in_box": (None, None, {}),
+    "ball_on_shaker": (None, 1.0, {}),
     "bouncing_pendulum": (None, 2.0, {}),
     "elastic_bar": (None, 4.5e-4, {"N": 20}),
     "elastic_bar_drop": (None, None, {"elements": 20}),
     "flexible_pendulum": (1.5e-6, None, {}),
+    "impact_oscillator": (1e-3, 10.0, {}),
     "rotor": (None, 5e-3, {}),
     "slider_crank_minimal": (None, None, {}),
     "spring_pendulum": (None, 5.0, {}),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
-from stickslip import benchmarks, math, nonsmooth, shapes
+from stickslip import benchmarks, math, shapes
 from stickslip._version import __version__
 from stickslip.analysis import (
     NORMS,
@@ -35,8 +35,8 @@ from stickslip.errors import (
     ResultFileError,
     StabilityWarning,
     StickslipError,
+    StudyError,
 )
-from stickslip.interpolation import Interpolation, interpolate
 from stickslip.model import (
     Angle,
     Box,
@@ -111,7 +111,7 @@ from stickslip.schemes import (
 from stickslip.shapes import drawing
 from stickslip.solution import Solution, load
 from stickslip.solve import solve
-from stickslip.studies import gradient, sensitivity
+from stickslip.studies import continuation, gradient, periodic_orbit, sensitivity
 
 __all__ = [
     "METHODS",
@@ -156,7 +156,6 @@ __all__ = [
     "HalfExplicitAcceleration",
     "HalfExplicitAdaptive",
     "InitialStateError",
-    "Interpolation",
     "Limits",
     "Line",
     "Lobatto",
@@ -195,6 +194,7 @@ __all__ = [
     "State",
     "StickslipError",
     "Stribeck",
+    "StudyError",
     "System",
     "Theta",
     "Torque",
@@ -203,6 +203,7 @@ __all__ = [
     "benchmarks",
     "circular",
     "compare",
+    "continuation",
     "convergence",
     "drawing",
     "energy_ledger",
@@ -210,11 +211,10 @@ __all__ = [
     "gradient",
     "ground",
     "inertia",
-    "interpolate",
     "load",
     "math",
-    "nonsmooth",
     "papers",
+    "periodic_orbit",
     "rectangular",
     "sensitivity",
     "shapes",

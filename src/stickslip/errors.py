@@ -38,6 +38,10 @@ class NoDerivativeError(StickslipError):
     """A motion has no derivative at this point: it grazes a contact, or a law is at the border of two cases."""
 
 
+class StudyError(StickslipError):
+    """A study found no answer: an orbit that does not converge, a section that is never crossed, data without information."""
+
+
 class ResultFileError(StickslipError):
     """A file cannot be read as a stickslip result."""
 

@@ -1,11 +1,13 @@
 """The zoo: ready-made mechanisms, one a file, with the papers' values as defaults."""
 
 from stickslip.benchmarks.ball_in_box import ball_in_box
+from stickslip.benchmarks.ball_on_shaker import ball_on_shaker
 from stickslip.benchmarks.bouncing_ball import bouncing_ball
 from stickslip.benchmarks.bouncing_pendulum import bouncing_pendulum
 from stickslip.benchmarks.elastic_bar import elastic_bar
 from stickslip.benchmarks.elastic_bar_drop import elastic_bar_drop
 from stickslip.benchmarks.flexible_pendulum import flexible_pendulum
+from stickslip.benchmarks.impact_oscillator import impact_oscillator
 from stickslip.benchmarks.pendulum import pendulum
 from stickslip.benchmarks.point_mass_on_slope import point_mass_on_slope
 from stickslip.benchmarks.registry import REGISTRY, Benchmark
@@ -21,11 +23,13 @@ __all__ = [
     "REGISTRY",
     "Benchmark",
     "ball_in_box",
+    "ball_on_shaker",
     "bouncing_ball",
     "bouncing_pendulum",
     "elastic_bar",
     "elastic_bar_drop",
     "flexible_pendulum",
+    "impact_oscillator",
     "pendulum",
     "point_mass_on_slope",
     "rotating_bouncing_ball",

@@ -106,7 +106,7 @@ def sensitivity(
     -0.800000 -0.800000 2.000000
     """
     inputs = _inputs(system, wrt, parameters)
-    solution, history, scheme, p = _record(
+    solution, history, scheme, p = record_run(
         system, t_end, dt, method, parameters, {"q0": q0, "u0": u0, "t_start": t_start}, options
     )
     X, P, n = inputs.X.copy(), inputs.P, system.n_q
@@ -155,7 +155,7 @@ def gradient(
     """
     inputs = _inputs(system, wrt, parameters)
     value = _scalar_function(system, of, inputs.changing)
-    solution, history, scheme, p = _record(
+    solution, history, scheme, p = record_run(
         system, t_end, dt, method, parameters, {"q0": q0, "u0": u0, "t_start": t_start}, options
     )
     tape = tape_of(system, inputs.changing)
@@ -186,7 +186,7 @@ def tape_of(system: System, changing: tuple[int, ...]) -> Tape:
     return kept[changing][1]
 
 
-def _record(
+def record_run(
     system: System,
     t_end: float,
     dt: float,

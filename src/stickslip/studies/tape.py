@@ -138,7 +138,8 @@ class Tape:
         names: Names,
     ) -> Iterator[Affine]:
         """Touches that are missed by next to nothing: on one side of them the motion is another one."""
-        turned = (closed == 0) & (before[1] < 0) & (after[1] > 0)
+        left = before[0] > 1e-4 * height  # a contact that has just opened is not missed
+        turned = (closed == 0) & left & (before[1] < 0) & (after[1] > 0)
         for i in np.flatnonzero(turned):
             dense = solver.dense_output()
 

@@ -1,0 +1,231 @@
+"""Periodic orbits as zeros: the motion over a period returns to where it began.
+
+Unknowns are the states x_0 .. x_{m-1} at the beginning of m segments, without coordinates that drift, and the period T of an
+autonomous system:
+
+    phi_{T/m}(x_k) - x_{k+1} = 0,   x_m = x_0,   and for an autonomous system  s(x_0) = 0.
+
+s is the section, or the plane through the guess across the flow. The derivatives of phi are those of `studies.tape`, so that
+Newton's method converges through impacts, stick and slip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from stickslip.engine.events import Phase
+from stickslip.errors import (
+    ConvergenceError,
+    InitialStateError,
+    NoDerivativeError,
+    OptionError,
+    StudyError,
+    unknown_name,
+)
+from stickslip.model.declaration import TIME
+from stickslip.model.system import System
+from stickslip.studies.linearised import Numeric
+from stickslip.studies.saltation import Affine, EventDerivative
+from stickslip.studies.sensitivity import record_run, tape_of
+from stickslip.studies.tape import parameter_directions
+
+LOOSE = 1e-2  # what an iterate of Newton's method may violate constraints by; the run projects it
+
+
+@dataclass(frozen=True)
+class Flow:
+    """The motion over one segment: its end, the derivatives of the end by start, parameter and duration, the events."""
+
+    x: np.ndarray
+    Phi: np.ndarray
+    by_parameter: np.ndarray
+    rate: np.ndarray
+    events: tuple[EventDerivative, ...]
+
+
+@dataclass(frozen=True)
+class ShootingEquations:
+    """Residual and Jacobian of the shooting problem at one guess, and the flows that they come from."""
+
+    F: np.ndarray
+    J: np.ndarray
+    by_parameter: np.ndarray
+    flows: tuple[Flow, ...]
+
+
+def is_autonomous(system: System) -> bool:
+    """Whether nothing declared depends on time."""
+    expressions = [x for e in system.equations() for x in e.expressions()] + [b.qdot for b in system.blocks]
+    return not ca.depends_on(ca.veccat(*expressions), TIME)
+
+
+class Shooting:
+    """The equations of periodic orbits of a system; `parameter` is the one to continue in, if there is one."""
+
+    def __init__(
+        self,
+        system: System,
+        *,
+        period: Any = None,
+        section: Any = None,
+        drift: Sequence[str] = (),
+        segments: int = 1,
+        parameter: str | None = None,
+        options: Mapping[str, Any] | None = None,
+    ):
+        self.system, self.options, self.segments = system, dict(options or {}), segments
+        self.autonomous, self.parameter = is_autonomous(system), parameter
+        names = [n for b in system.blocks for n in b.q_names]
+        for name in drift:
+            if name not in names:
+                raise OptionError(f"{system.name}: {unknown_name('coordinate', name, names)}")
+        self.drift = [names.index(name) for name in drift]
+        self.n_x = system.n_q + system.n_u
+        self.free = [i for i in range(self.n_x) if i not in self.drift]
+        self.period = None if self.autonomous else _period(system, period)
+        self.section = None if section is None else section_function(system, section)
+        self.plane: tuple[np.ndarray, np.ndarray] | None = None  # across the flow of the guess: a point, a normal
+        self.changing: list[int]
+        self.directions: np.ndarray
+        self.changing, self.directions = (
+            ([], np.zeros((0, 0))) if parameter is None else parameter_directions(system, [parameter])
+        )
+        self.fixed = np.zeros(self.n_x)  # the drifting coordinates of the start
+        self.t_start = 0.0
+
+    @property
+    def size(self) -> int:
+        """Number of unknowns."""
+        return self.segments * len(self.free) + self.autonomous
+
+    def duration(self, z: np.ndarray, parameters: Mapping[str, float]) -> float:
+        """The period, an unknown or given."""
+        if self.autonomous:
+            return float(z[-1])
+        assert self.period is not None
+        return float(self.period(np.array(list(self.system.parameter_values(parameters).values())))[0][0, 0])
+
+    def state(self, z: np.ndarray, k: int) -> np.ndarray:
+        """The start of segment k; coordinates that drift begin each segment where the first one does."""
+        x = self.fixed.copy()
+        x[self.free] = z[k * len(self.free) : (k + 1) * len(self.free)]
+        return x
+
+    def flow(self, x: np.ndarray, t_start: float, duration: float, parameters: Mapping[str, float]) -> Flow:
+        """Run one segment."""
+        s, n_q = self.system, self.system.n_q
+        if not duration > 0:
+            raise StudyError(f"{s.name}: the period of an iterate is {duration:.3g}; give a better guess")
+        try:
+            solution, history, scheme, p = record_run(
+                s,
+                t_start + duration,
+                duration,
+                "event-driven",
+                parameters,
+                {"q0": x[:n_q], "u0": x[n_q:], "t_start": t_start},
+                {"initial_tol": LOOSE, **self.options},
+            )
+        except (ConvergenceError, InitialStateError) as error:
+            raise StudyError(f"{s.name}: the motion of an iterate cannot be computed: {error}") from error
+        tape = tape_of(s, tuple(self.changing))
+        n_p = len(self.changing)
+        X = np.hstack([np.eye(self.n_x), np.zeros((self.n_x, 1 if n_p else 0))])
+        P = np.hstack([np.zeros((n_p, self.n_x)), self.directions]) if n_p else np.zeros((0, self.n_x))
+        events = []
+        for _, operation in tape.operations(history, p, scheme, solution.names):
+            X = operation.push(X, P)
+            if isinstance(operation, Affine):
+                events.append(operation.event)
+                if not operation.event.exists:
+                    raise NoDerivativeError(f"{s.name}: the orbit cannot be differentiated, {operation.event}")
+        last = history[-1]
+        modes = last.modes if isinstance(last, Phase) else last.after
+        assert modes is not None
+        rate = tape.mechanism.motion(t_start + duration, solution.q[-1], solution.u[-1], p, modes).rate
+        end = np.concatenate([solution.q[-1], solution.u[-1]])
+        by_parameter = X[:, self.n_x] if n_p else np.zeros(self.n_x)
+        return Flow(end, X[:, : self.n_x], by_parameter, rate, tuple(events))
+
+    def equations(self, z: np.ndarray, parameters: Mapping[str, float]) -> ShootingEquations:
+        """Residual and Jacobian."""
+        m, n, T = self.segments, len(self.free), self.duration(z, parameters)
+        F, J, by = np.zeros(self.size), np.zeros((self.size, self.size)), np.zeros(self.size)
+        flows, free = [], self.free
+        for k in range(m):
+            flow = self.flow(self.state(z, k), self.t_start + k * T / m, T / m, parameters)
+            rows, following = slice(k * n, (k + 1) * n), (k + 1) % m
+            F[rows] = flow.x[free] - self.state(z, following)[free]
+            J[rows, rows] += flow.Phi[np.ix_(free, free)]
+            J[rows, following * n : (following + 1) * n] -= np.eye(n)
+            by[rows] = flow.by_parameter[free]
+            if self.autonomous:
+                J[rows, -1] = flow.rate[free] / m
+            elif self.parameter is not None:
+                by[rows] += flow.rate[free] * self._period_slope(parameters)
+            flows.append(flow)
+        if self.autonomous:
+            x = self.state(z, 0)
+            F[-1], row = self._phase(x, parameters)
+            J[-1, :n] = row[free]
+        return ShootingEquations(F, J, by, tuple(flows))
+
+    def _period_slope(self, parameters: Mapping[str, float]) -> float:
+        assert self.period is not None
+        slope = self.period(np.array(list(self.system.parameter_values(parameters).values())))[1]
+        return float(slope[0, self.changing] @ self.directions[:, 0])
+
+    def _phase(self, x: np.ndarray, parameters: Mapping[str, float]) -> tuple[float, np.ndarray]:
+        if self.section is not None:
+            p = np.array(list(self.system.parameter_values(parameters).values()))
+            value, by_x = self.section(0.0, x[: self.system.n_q], x[self.system.n_q :], p)
+            return float(value[0, 0]), by_x[0]
+        assert self.plane is not None
+        point, normal = self.plane
+        return float(normal @ (x - point)), normal
+
+    def monodromy(self, flows: Sequence[Flow]) -> np.ndarray:
+        """The derivative over the whole period, without coordinates that drift."""
+        total = np.eye(self.n_x)
+        for flow in flows:
+            total = flow.Phi @ total
+        return total[np.ix_(self.free, self.free)]
+
+
+def _period(system: System, period: Any) -> Numeric:
+    """The period of the forcing as a function of the parameters, with its derivative."""
+    if period is None:
+        raise OptionError(f"{system.name} depends on time: give the period of its forcing")
+    p = ca.vertcat(ca.SX(0, 1), *system.parameter_symbols().values())
+    try:
+        value = ca.SX(period)
+    except (NotImplementedError, TypeError):
+        raise OptionError(f"period = {period!r} must be a number, or an expression of parameters") from None
+    return Numeric([p], [value, ca.jacobian(value, p)])
+
+
+def section_function(system: System, section: Any) -> Numeric:
+    """s(t, q, u, p) and its derivatives by (q, u)."""
+    q, u = ca.vertcat(*[b.q for b in system.blocks]), ca.vertcat(*[b.u for b in system.blocks])
+    p = ca.vertcat(ca.SX(0, 1), *system.parameter_symbols().values())
+    try:
+        value = ca.SX(section)
+    except (NotImplementedError, TypeError):
+        raise OptionError(f"section = {section!r} must be an expression that is zero on the section") from None
+    known = {s.__hash__() for s in ca.symvar(ca.vertcat(TIME, q, u, p))}
+    foreign = [s.name() for s in ca.symvar(value) if s.__hash__() not in known]
+    if value.numel() != 1 or foreign or not ca.depends_on(value, ca.vertcat(q, u)):
+        raise OptionError(
+            f"section = {section} must be one expression of coordinates and velocities of {system.name!r}"
+        )
+    return Numeric([TIME, q, u, p], [value, ca.jacobian(value, ca.vertcat(q, u))])
+
+
+def signature(flows: Sequence[Flow]) -> tuple[tuple[str, str], ...]:
+    """The kinds of events of an orbit, in their order."""
+    return tuple((e.kind, e.name) for flow in flows for e in flow.events if e.kind != "start")
