@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TypeVar
 
-import numba
-
 F = TypeVar("F", bound=Callable)
+
+# With STICKSLIP_JIT=0 the same loops run in plain Python, thousands of times slower: to step through them in a debugger, and
+# to see in a coverage report what tests reach.
+COMPILED = os.environ.get("STICKSLIP_JIT", "1") != "0"
 
 
 def jit(function: F) -> F:
@@ -16,12 +19,20 @@ def jit(function: F) -> F:
     Division follows IEEE too (`error_model="numpy"`): a zero pivot gives inf, which the solver tests for, not an exception
     check at every division of the hot loop.
     """
-    return numba.njit(**POLICY)(function)
+    return _compile(function)
 
 
 def jit_inline(function: F) -> F:
     """The same for a function that is called from one place: the tuples of tables are then not copied for every call."""
-    return numba.njit(**POLICY, forceinline=True)(function)
+    return _compile(function, forceinline=True)
+
+
+def _compile(function: F, **further: bool) -> F:
+    if not COMPILED:
+        return function
+    import numba
+
+    return numba.njit(**POLICY, **further)(function)
 
 
 POLICY = {"cache": True, "nogil": True, "error_model": "numpy", "boundscheck": False}

@@ -1,14 +1,18 @@
-"""Calls of kernels from compiled loops."""
+"""Calls of kernels from compiled loops, and from the same loops in plain Python."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
+
+from stickslip.engine.kernel import SIGNATURE
+from stickslip.jit import COMPILED
 
 
 def _require_vector(array: types.Type, name: str) -> None:
@@ -17,7 +21,7 @@ def _require_vector(array: types.Type, name: str) -> None:
 
 
 @intrinsic
-def call_kernel(
+def _call_compiled(
     typingctx: Any,
     address: types.Type,
     inputs: types.Type,
@@ -47,3 +51,12 @@ def call_kernel(
         return context.get_dummy_value()
 
     return signature, codegen
+
+
+def _call_plainly(address: int, inputs: np.ndarray, first_in: int, outputs: np.ndarray, first_out: int) -> None:
+    """The same from Python."""
+    size = inputs.itemsize
+    SIGNATURE(int(address))(inputs.ctypes.data + size * int(first_in), outputs.ctypes.data + size * int(first_out))
+
+
+call_kernel = _call_compiled if COMPILED else _call_plainly

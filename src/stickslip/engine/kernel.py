@@ -23,6 +23,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
 
 import casadi as ca
 import llvmlite
@@ -38,7 +40,7 @@ class KernelError(StickslipError):
 
 @dataclass(frozen=True)
 class Kernel:
-    """Native code of a Function; it lives as long as the process.
+    """Native code of a Function; it lives as long as this object.
 
     `n_in` and `n_out` count the nonzeros over all inputs and over all outputs.
     """
@@ -47,6 +49,7 @@ class Kernel:
     address: int
     n_in: int
     n_out: int
+    code: Any = field(default=None, repr=False, compare=False)  # owns what lies at the address
 
     def __call__(self, inputs: np.ndarray) -> np.ndarray:
         """The packed outputs of one evaluation."""
@@ -54,16 +57,18 @@ class Kernel:
         if inputs.shape != (self.n_in,):
             raise KernelError(f"kernel {self.name!r} takes {self.n_in} inputs, got an array of shape {inputs.shape}")
         outputs = np.empty(self.n_out)
-        _SIGNATURE(self.address)(inputs.ctypes.data, outputs.ctypes.data)
+        SIGNATURE(self.address)(inputs.ctypes.data, outputs.ctypes.data)
         return outputs
 
 
-_SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
 def compile_kernel(function: ca.Function) -> Kernel:
     """The kernel of an SX Function, from the process, from the disk cache, or newly compiled."""
-    return Kernel(function.name(), _STORE.address(emit(function)), function.nnz_in(), function.nnz_out())
+    code = _STORE.code(emit(function))
+    address = code.get_function_address(_SYMBOL)
+    return Kernel(function.name(), address, function.nnz_in(), function.nnz_out(), code)
 
 
 def cache_directory() -> Path:
@@ -381,18 +386,20 @@ class _Store:
     """
 
     directory: Callable[[], Path] = cache_directory
-    engines: dict[str, llvm.ExecutionEngine] = field(default_factory=dict)  # they own the code: never dropped
+    engines: WeakValueDictionary[str, llvm.ExecutionEngine] = field(default_factory=WeakValueDictionary)  # own the code
     compiled: int = 0
     loaded: int = 0
+    written: int = 0  # bytes, since the size of the cache was looked at
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def address(self, ir: str) -> int:
-        """The address of the kernel that `ir` defines."""
+    def code(self, ir: str) -> llvm.ExecutionEngine:
+        """The code that `ir` defines, for as long as somebody holds it."""
         cpu, features = _host()
         level = _level(ir)
         key = hashlib.sha256("\n".join([llvmlite.__version__, cpu, features, str(level), ir]).encode()).hexdigest()
         with self.lock:
-            if key not in self.engines:
+            engine = self.engines.get(key)
+            if engine is None:
                 machine = llvm.Target.from_default_triple().create_target_machine(
                     cpu=cpu, features=features, opt=level, reloc="pic", jit=True
                 )
@@ -408,7 +415,7 @@ class _Store:
                 engine.add_object_file(llvm.ObjectFileRef.from_data(code))
                 engine.finalize_object()
                 self.engines[key] = engine
-            return self.engines[key].get_function_address(_SYMBOL)
+            return engine
 
     def _read(self, key: str) -> bytes | None:
         """Object code from the disk; None if there is none, or if it is damaged (LLVM would end the process)."""
@@ -431,11 +438,29 @@ class _Store:
             with os.fdopen(handle, "wb") as file:
                 file.write(hashlib.sha256(code).digest() + code)
             Path(name).replace(directory / f"{key}.o")
+            self.written += len(code)
+            if self.written > CACHE_SIZE / 16 or self.compiled == 1:
+                self.written = 0
+                _prune(directory, CACHE_SIZE)
         except OSError:
             Path(name).unlink(missing_ok=True)
 
 
+def _prune(directory: Path, limit: int) -> None:
+    """Delete the oldest files of a cache that has outgrown its limit, down to three quarters of it."""
+    found = [(file.stat(), file) for file in directory.glob("*.o")]
+    total = sum(stat.st_size for stat, _ in found)
+    if total <= limit:
+        return
+    for stat, file in sorted(found, key=lambda item: item[0].st_mtime):
+        file.unlink(missing_ok=True)
+        total -= stat.st_size
+        if total <= 0.75 * limit:
+            return
+
+
 _CHECKSUM_SIZE = hashlib.sha256().digest_size
+CACHE_SIZE = 256 * 2**20  # bytes of object code that are kept on the disk
 
 _STORE = _Store()
 

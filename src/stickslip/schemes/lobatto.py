@@ -41,6 +41,7 @@ from stickslip.errors import OptionError
 from stickslip.schemes.scheme import Facts, Scheme
 
 OPEN = Field("open", N)  # contacts that are open at q_1
+FREE = Field("free", N)  # and those without a percussion
 
 
 class Tableau(NamedTuple):
@@ -115,7 +116,7 @@ class Lobatto(Scheme):
         )
 
     def step(self) -> tuple[StageFunction, ...]:
-        return self.position_stage, self.velocity_stage
+        return self.position_stage, self.velocity_stage, self.percussions
 
     def position_stage(self, part: PartType, s: Stage) -> None:
         """All V_i and Q_i, and the percussions R_1, ..., R_(s-1)."""
@@ -160,9 +161,18 @@ class Lobatto(Scheme):
         s.equation(part.p(*after) - part.p(*before) - _sum(b, F), for_=u_1)  # (47b, 49)
         s.zero(part.g_dot(*after), by=R[-1].g)  # (50)
         s.zero(part.gamma(*after), by=R[-1].gamma)  # (51)
-        s.normal(part.xi_N(after, before), P.N, by=R[-1].N, open_where=OPEN)  # (56)
+        s.normal(part.xi_N(after, before), P.N, by=R[-1].N, open_where=OPEN, mark_open=FREE)  # (56)
         s.friction(part.xi_F(after, before), P.F, radius=part.radius(*after, P.N, dt), by=R[-1].F)  # (58)
-        s.update(PERCUSSIONS, P)
+
+    def percussions(self, part: PartType, s: Stage) -> None:
+        """P of the whole step (55, 59), which is zero where a contact is free: not a sum that cancels up to rounding errors."""
+        P = _sum(tableau(self.stages).b, [s.known(_R(j)) for j in range(self.stages)])
+        closed = s.known(FREE) <= 0
+        touching = [ca.vertcat(0, *[closed[i] for i in f.normals]) for f in part.frictions]
+        acts = [ca.mmax(t) if f.normals else ca.SX(1) for t, f in zip(touching, part.frictions, strict=True)]
+        rows = [acts[k] for k, f in enumerate(part.frictions) for _ in range(f.size)]
+        P_F = ca.if_else(ca.vertcat(ca.SX(0, 1), *rows), P.F, 0)
+        s.update(PERCUSSIONS, Percussions(P.g, P.gamma, ca.if_else(closed, P.N, 0), P_F))
 
     @property
     def _later(self) -> list[Field]:

@@ -1,0 +1,79 @@
+"""What is compiled is freed with the system, and caches do not grow without limit."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import stickslip as ss
+from stickslip.engine import kernel
+
+
+def test_compiled_systems_are_freed():
+    references = []
+    gc.collect()
+    before = len(kernel._STORE.engines)
+    for k in range(5):
+        ball = ss.benchmarks.bouncing_ball()
+        ball.potential_energy(1e-9 * ball.blocks[0].q[0] ** (k + 2))  # another system each time, so other kernels
+        ss.solve(ball, 0.1, 1e-2, progress=False)
+        references.append(weakref.ref(ball))
+    assert len(kernel._STORE.engines) > before
+    del ball
+    gc.collect()
+    assert all(reference() is None for reference in references)
+    assert len(kernel._STORE.engines) <= before
+
+
+def test_a_kernel_outlives_its_function():
+    x = ca.SX.sym("x", 2)
+    k = kernel.compile_kernel(ca.Function("f", [x], [x[0] * ca.sin(x[1]) + 0.123]))
+    gc.collect()
+    assert k(np.array([2.0, 1.0])) == pytest.approx(2 * np.sin(1.0) + 0.123)
+
+
+def test_the_cache_on_the_disk_is_limited(tmp_path):
+    import os
+
+    for k in range(10):
+        file = tmp_path / f"{k}.o"
+        file.write_bytes(bytes(100))
+        os.utime(file, (k, k))
+    kernel._prune(tmp_path, 1000)
+    assert len(list(tmp_path.iterdir())) == 10
+    kernel._prune(tmp_path, 800)
+    assert sorted(int(file.stem) for file in tmp_path.iterdir()) == [4, 5, 6, 7, 8, 9]
+
+
+@pytest.mark.parametrize(
+    "options", [{"prox": 1}, {"tol": 1}, {"tol": np.float32(1e-6)}, {"max_iterations": np.int32(20)}]
+)
+def test_kinds_of_numbers_do_not_recompile(options):
+    from stickslip.engine.advance import advance
+
+    ball = ss.benchmarks.bouncing_ball()
+    ss.solve(ball, 0.1, 1e-2, progress=False)
+    before = len(advance.signatures)
+    ss.solve(ball, np.float64(0.1), np.float64(1e-2), progress=False, **options)
+    assert len(advance.signatures) == before
+
+
+def test_lobatto_leaves_no_percussion_in_flight():
+    """Percussions of 1e-16 would count as contact."""
+    solution = ss.solve(ss.benchmarks.bouncing_ball(e=1.0), 3.0, 1e-2, method=ss.Lobatto(stages=3), progress=False)
+    impacts = np.diff(np.sign(solution.u[:, 0])) > 0
+    assert 2 <= (solution.P_N[1:, 0] > 0).sum() <= 2 * impacts.sum()
+    crank = ss.solve(ss.benchmarks.slider_crank(), 0.02, 1e-4, method="lobatto", progress=False)
+    open_ = crank.gap[1:] > 1e-6
+    assert open_.any()
+    assert not crank.P_N[1:][open_].any()
+    assert not crank.P_F[1:][open_].any()
+
+
+def test_too_many_rows_are_refused_before_the_run():
+    with pytest.raises(ss.OptionError, match=r"rows of results need .* GB of memory, .* save_every=\d+"):
+        ss.solve(ss.benchmarks.bouncing_ball(), 1e3, 1e-7, progress=False)
