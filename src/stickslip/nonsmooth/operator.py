@@ -1,0 +1,276 @@
+"""The linear part of a problem, in two forms that all solvers see alike.
+
+    bodies   u = G v + w,  M v = f + G^T r     unknowns x = v; linear systems M + G^T C G on the graph of bodies
+    local    u = W r + q                       unknowns x = r; linear systems I + C W, dense
+
+C is block-diagonal over the elements: the derivative of the projection times beta. Both matrices are regular however
+redundant the rows are. One type and an integer switch, so that a solver is compiled once.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from stickslip.jit import jit
+from stickslip.nonsmooth.cones import MOST_ROWS, Laws
+from stickslip.nonsmooth.graph import SIZE, Graph, factor, substitute
+
+
+class Operator(NamedTuple):
+    """Arrays of both forms; those of the other form are empty.
+
+    Of bodies: M and its inverse by blocks, f, the bodies a and b (or -1) of every element, G by rows in two halves. Local: W
+    by rows, as compressed rows. `offset` is w or q. Scratch: matrix and pivots of dense systems.
+    """
+
+    bodies: int
+    M: np.ndarray
+    M_inverse: np.ndarray
+    f: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+    G_a: np.ndarray
+    G_b: np.ndarray
+    graph: Graph
+    begin: np.ndarray
+    index: np.ndarray
+    W: np.ndarray
+    offset: np.ndarray
+    matrix: np.ndarray
+    pivots: np.ndarray
+
+
+@jit
+def size_of(op: Operator) -> int:
+    """Number of unknowns x."""
+    return op.f.size if op.bodies else op.offset.size
+
+
+@jit
+def velocities(op: Operator, laws: Laws, x: np.ndarray, u: np.ndarray) -> None:
+    """u of the unknowns x."""
+    if not op.bodies:
+        for i in range(u.size):
+            s = op.offset[i]
+            for e in range(op.begin[i], op.begin[i + 1]):
+                s += op.W[e] * x[op.index[e]]
+            u[i] = s
+        return
+    for e in range(laws.element.size - 1):
+        a, b = SIZE * op.a[e], SIZE * op.b[e]
+        for i in range(laws.start[laws.element[e]], _end(laws, e)):
+            s = op.offset[i]
+            for c in range(SIZE):
+                s += op.G_a[i, c] * x[a + c]
+            if b >= 0:
+                for c in range(SIZE):
+                    s += op.G_b[i, c] * x[b + c]
+            u[i] = s
+
+
+@jit
+def _end(laws: Laws, e: int) -> int:
+    """The row after the last of element e."""
+    last = laws.element[e + 1] - 1
+    return laws.start[last] + laws.size[last]
+
+
+@jit
+def add_forces(op: Operator, laws: Laws, r: np.ndarray, sign: float, F: np.ndarray) -> None:
+    """F += sign G^T r."""
+    for e in range(laws.element.size - 1):
+        a, b = SIZE * op.a[e], SIZE * op.b[e]
+        for i in range(laws.start[laws.element[e]], _end(laws, e)):
+            f = sign * r[i]
+            if f != 0.0:
+                for c in range(SIZE):
+                    F[a + c] += f * op.G_a[i, c]
+                if b >= 0:
+                    for c in range(SIZE):
+                        F[b + c] += f * op.G_b[i, c]
+
+
+@jit
+def _times_blocks(blocks: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
+    for i in range(blocks.shape[0]):
+        for r in range(SIZE):
+            s = 0.0
+            for c in range(SIZE):
+                s += blocks[i, r, c] * x[SIZE * i + c]
+            out[SIZE * i + r] = s
+
+
+@jit
+def unknowns_of(op: Operator, laws: Laws, r: np.ndarray, x: np.ndarray, work: np.ndarray) -> None:
+    """x of the multipliers r: velocities M^-1 (f + G^T r), or r itself."""
+    if op.bodies:
+        work[: op.f.size] = op.f
+        add_forces(op, laws, r, 1.0, work)
+        _times_blocks(op.M_inverse, work, x)
+    else:
+        x[:] = r
+
+
+@jit
+def residual_of(op: Operator, laws: Laws, x: np.ndarray, p: np.ndarray, g: np.ndarray) -> None:
+    """g = M v - f - G^T p, or r - p: zero where the unknowns x belong to the multipliers p."""
+    if op.bodies:
+        _times_blocks(op.M, x, g)
+        for i in range(g.size):
+            g[i] -= op.f[i]
+        add_forces(op, laws, p, -1.0, g)
+    else:
+        for i in range(g.size):
+            g[i] = x[i] - p[i]
+
+
+@jit
+def merit(op: Operator, weight: np.ndarray, scale: np.ndarray, g: np.ndarray, work: np.ndarray) -> float:
+    """Square of a residual, as kinetic energy: g^T M^-1 g, or by the Delassus diagonal and the units of its rows."""
+    s = 0.0
+    if op.bodies:
+        _times_blocks(op.M_inverse, g, work)
+        for i in range(g.size):
+            s += g[i] * work[i]
+    else:
+        for i in range(g.size):
+            s += g[i] ** 2 * weight[i] / scale[i]
+    return s
+
+
+@jit
+def largest(
+    op: Operator, weight: np.ndarray, scale: np.ndarray, speed: float, g: np.ndarray, work: np.ndarray
+) -> float:
+    """The largest component of a residual as a velocity, relative to that of the problem."""
+    s = 0.0
+    if op.bodies:
+        _times_blocks(op.M_inverse, g, work)
+        for i in range(g.size):
+            s = max(s, abs(work[i]) / speed)
+    else:
+        for i in range(g.size):
+            s = max(s, abs(g[i]) * weight[i] / scale[i])
+    return s
+
+
+# -- linear systems ----------------------------------------------------------------------------------------------------
+
+
+@jit
+def clear(op: Operator) -> None:
+    """The matrix without contacts: M, or I."""
+    if op.bodies:
+        op.graph.lower[:] = 0.0
+        op.graph.upper[:] = 0.0
+        for i in range(op.M.shape[0]):
+            op.graph.diagonal[op.graph.place[i]] = op.M[i]
+        return
+    n = op.offset.size
+    op.matrix[:n, :n] = 0.0
+    for i in range(n):
+        op.matrix[i, i] = 1.0
+
+
+@jit
+def add_element(op: Operator, laws: Laws, e: int, C: np.ndarray) -> None:
+    """Add G^T C G, or C W, of one element."""
+    first, last = laws.start[laws.element[e]], _end(laws, e)
+    m = last - first
+    if not op.bodies:
+        for i in range(m):
+            for k in range(m):
+                if C[i, k] != 0.0:
+                    for j in range(op.begin[first + k], op.begin[first + k + 1]):
+                        op.matrix[first + i, op.index[j]] += C[i, k] * op.W[j]
+        return
+    g, a, b = op.graph, op.a[e], op.b[e]
+    left, right = np.zeros((MOST_ROWS, SIZE)), np.zeros((MOST_ROWS, SIZE))  # C G
+    for i in range(m):
+        for k in range(m):
+            if C[i, k] != 0.0:
+                for c in range(SIZE):
+                    left[i, c] += C[i, k] * op.G_a[first + k, c]
+                    right[i, c] += C[i, k] * op.G_b[first + k, c]
+    _add_transposed(g.diagonal[g.place[a]], op.G_a, first, m, left)
+    if b < 0:
+        return
+    _add_transposed(g.diagonal[g.place[b]], op.G_b, first, m, right)
+    ab, ba = (g.upper[g.slot[e]], g.lower[g.slot[e]]) if g.flipped[e] else (g.lower[g.slot[e]], g.upper[g.slot[e]])
+    _add_transposed(ab, op.G_a, first, m, right)
+    _add_transposed(ba, op.G_b, first, m, left)
+
+
+@jit
+def _add_transposed(out: np.ndarray, G: np.ndarray, first: int, m: int, other: np.ndarray) -> None:
+    for k in range(m):
+        for r in range(SIZE):
+            f = G[first + k, r]
+            for c in range(SIZE):
+                out[r, c] += f * other[k, c]
+
+
+@jit
+def factor_matrix(op: Operator) -> bool:
+    """Factor what `clear` and `add_element` made; False if it is singular."""
+    return factor(op.graph) if op.bodies else _factor_dense(op.matrix, op.offset.size, op.pivots)
+
+
+@jit
+def solve_matrix(op: Operator, x: np.ndarray, work: np.ndarray) -> None:
+    """Solve with the factors, in place."""
+    if op.bodies:
+        substitute(op.graph, x, work)
+    else:
+        _substitute_dense(op.matrix, op.offset.size, op.pivots, x)
+
+
+@jit
+def _factor_dense(A: np.ndarray, n: int, pivots: np.ndarray) -> bool:
+    """L and U in place, with row pivots. Rows of the identity (open contacts) cost nothing."""
+    columns = np.empty(n, np.int64)
+    for k in range(n):
+        p, best = k, abs(A[k, k])
+        for i in range(k + 1, n):
+            if abs(A[i, k]) > best:
+                p, best = i, abs(A[i, k])
+        if not best > 0.0:
+            return False
+        pivots[k] = p
+        if p != k:
+            for j in range(n):
+                A[k, j], A[p, j] = A[p, j], A[k, j]
+        count = 0
+        for j in range(k + 1, n):
+            if A[k, j] != 0.0:
+                columns[count] = j
+                count += 1
+        inverse = 1.0 / A[k, k]
+        for i in range(k + 1, n):
+            if A[i, k] != 0.0:
+                f = A[i, k] * inverse
+                A[i, k] = f
+                if 3 * count < n - k:
+                    for c in range(count):
+                        A[i, columns[c]] -= f * A[k, columns[c]]
+                else:
+                    for j in range(k + 1, n):
+                        A[i, j] -= f * A[k, j]
+    return True
+
+
+@jit
+def _substitute_dense(A: np.ndarray, n: int, pivots: np.ndarray, x: np.ndarray) -> None:
+    for k in range(n):
+        p = pivots[k]
+        if p != k:
+            x[k], x[p] = x[p], x[k]
+    for k in range(n):
+        for j in range(k):
+            x[k] -= A[k, j] * x[j]
+    for k in range(n - 1, -1, -1):
+        for j in range(k + 1, n):
+            x[k] -= A[k, j] * x[j]
+        x[k] /= A[k, k]

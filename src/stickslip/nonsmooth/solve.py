@@ -1,0 +1,165 @@
+"""One door to all solvers of one-step problems: `solve(problem)` starts with the cheap ones."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from stickslip.errors import OptionError, unknown_name
+from stickslip.nonsmooth.modes import MOST_MODES, enumerate_modes, mode_count
+from stickslip.nonsmooth.operator import size_of, unknowns_of
+from stickslip.nonsmooth.polish import polish
+from stickslip.nonsmooth.problem import Problem
+from stickslip.nonsmooth.proximal import OUTER, error_of, newton, robust, scratch
+from stickslip.nonsmooth.sweeps import MEMORY, sweeps
+
+SMALLEST_TOL = 1e-13  # relative; rounding of W r + q reaches it
+ROUNDS = 12  # of ADMM and Newton
+STIFF = 1e4  # kappa of Newton's method: so large that few proximal steps are needed
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One solver that was tried: the residual it reached, its iterations (of its own kind) and seconds."""
+
+    solver: str
+    residual: float
+    iterations: int
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class OneStepSolution:
+    """What `solve` found: velocities and reactions by rows, the residual, the solver that reached it.
+
+    `converged`: whether the residual is below the tolerance. `no_solution`: proved by enumeration that there is none.
+    `rungs`: what was tried, in order. `generalized`: the velocities v of a problem with bodies.
+    """
+
+    velocity: np.ndarray
+    reaction: np.ndarray
+    residual: float
+    solver: str
+    converged: bool
+    rungs: tuple[Rung, ...]
+    no_solution: bool = False
+    generalized: np.ndarray | None = None
+
+    @property
+    def iterations(self) -> int:
+        """Of all rungs together."""
+        return sum(rung.iterations for rung in self.rungs)
+
+    @property
+    def seconds(self) -> float:
+        """Of all rungs together."""
+        return sum(rung.seconds for rung in self.rungs)
+
+
+Method = Callable[[Problem, np.ndarray, float], tuple[np.ndarray, int]]
+
+
+def _sweeps(most: int) -> Method:
+    def run(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, int]:
+        history, work = np.zeros((2 * MEMORY + 3, r.size)), _scratch(problem)
+        _, count = sweeps(problem.operator, problem.laws, problem.scales, r, tol, most, history, work)
+        return r, count
+
+    return run
+
+
+def _newton(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, int]:
+    _, count = newton(problem.operator, problem.laws, problem.scales, r, tol, STIFF, OUTER, _scratch(problem))
+    r, more = polish(problem, r, tol)
+    return r, count + more
+
+
+def _robust(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, int]:
+    _, factored, steps = robust(problem.operator, problem.laws, problem.scales, r, tol, ROUNDS, _scratch(problem))
+    r, more = polish(problem, r, tol)
+    return r, factored + steps + more
+
+
+def _modes(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, int]:
+    found, count = enumerate_modes(problem.laws, problem.W.toarray(), problem.q, problem.scales.weight)
+    return (np.full(r.size, np.nan) if found is None else found), count
+
+
+SOLVERS: dict[str, Method] = {
+    "newton": _newton,
+    "gauss-seidel": _sweeps(20_000),
+    "robust": _robust,
+    "enumeration": _modes,
+}
+# `best`: whether a rung starts from the best that was found so far, or from the given start. The robust method finds
+# more from there than from sweeps that stalled.
+LADDER: tuple[tuple[str, Method, bool], ...] = (
+    ("gauss-seidel", _sweeps(60), False),
+    ("robust", _robust, False),
+    ("newton", _newton, True),
+    ("robust", _robust, True),
+    ("gauss-seidel", _sweeps(20_000), True),
+)
+
+
+def _scratch(problem: Problem) -> object:
+    return scratch(problem.n_rows, size_of(problem.operator), problem.laws.kind.size)
+
+
+def solve(
+    problem: Problem, solver: str = "auto", tol: float = 1e-8, start: np.ndarray | None = None
+) -> OneStepSolution:
+    """Solve a one-step problem to the relative natural map `tol`, from the multipliers `start` (zero).
+
+    solver: "newton" (semismooth, with a merit function), "gauss-seidel" (with Anderson acceleration), "robust" (ADMM, then
+    proximal Newton), "enumeration" (few planar contacts: complete), or "auto", which starts with the cheap ones. A problem
+    that is not solved is returned with converged=False and the best that was found; nothing is hidden.
+
+    >>> from stickslip.nonsmooth import contacts
+    >>> found = solve(contacts([[1.0, 0.0], [0.0, 1.0]], [-2.0, 1.0], mu=[0.3]))      # a ball that hits the floor and slips
+    >>> found.reaction.round(6).tolist(), found.velocity.round(6).tolist()
+    ([2.0, -0.6], [0.0, 0.4])
+    """
+    if not tol >= SMALLEST_TOL:
+        raise OptionError(f"tol = {tol!r} is below rounding; the smallest that makes sense is {SMALLEST_TOL:g}")
+    if solver != "auto" and solver not in SOLVERS:
+        raise OptionError(unknown_name("solver", solver, [*SOLVERS, "auto"]))
+    r = np.zeros(problem.n_rows) if start is None else np.array(start, float).ravel()
+    if r.shape != (problem.n_rows,):
+        raise OptionError(f"start has {r.size} rows, expected {problem.n_rows}")
+    modes = mode_count(problem.laws)
+    if solver == "enumeration" and not 0 < modes <= MOST_MODES:
+        what = "its friction is not planar" if modes == 0 else f"it has {modes} modes, more than {MOST_MODES}"
+        raise OptionError(f"enumeration cannot treat this problem: {what}; use solver='robust'")
+    ladder = list(LADDER) if solver == "auto" else [(solver, SOLVERS[solver], False)]
+    if solver == "auto" and 0 < modes <= MOST_MODES:
+        ladder.append(("enumeration", _modes, False))
+    return _climb(problem, ladder, r, tol)
+
+
+def _climb(problem: Problem, ladder: list[tuple[str, Method, bool]], r: np.ndarray, tol: float) -> OneStepSolution:
+    op, laws, scales, work = problem.operator, problem.laws, problem.scales, _scratch(problem)
+    rungs: list[Rung] = []
+    best, least, name, no_solution = r.copy(), error_of(op, laws, scales, r, work), "start", False
+    for solver, method, from_best in ladder:
+        if least <= tol:
+            break
+        begin = time.perf_counter()
+        found, count = method(problem, (best if from_best else r).copy(), tol)
+        no_solution = solver == "enumeration" and bool(np.isnan(found).any())
+        error = np.inf if no_solution else error_of(op, laws, scales, found, work)
+        rungs.append(Rung(solver, error, count, time.perf_counter() - begin))
+        if error < least:
+            best, least, name = found, error, solver
+    residual = error_of(op, laws, scales, best, work)
+    generalized = None
+    if problem.M is not None and problem.f is not None:
+        generalized = problem._solve_mass(problem.f + problem.H @ best)  # type: ignore[operator]
+    velocity = work.u.copy()  # type: ignore[attr-defined]
+    return OneStepSolution(velocity, best, residual, name, residual <= tol, tuple(rungs), no_solution, generalized)
+
+
+__all__ = ["SOLVERS", "OneStepSolution", "Rung", "solve", "unknowns_of"]
