@@ -11,7 +11,7 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
-from stickslip import benchmarks, math, shapes
+from stickslip import benchmarks, math, nonsmooth, shapes
 from stickslip._version import __version__
 from stickslip.analysis import (
     NORMS,
@@ -213,6 +213,7 @@ __all__ = [
     "inertia",
     "load",
     "math",
+    "nonsmooth",
     "papers",
     "periodic_orbit",
     "rectangular",

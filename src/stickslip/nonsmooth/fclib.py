@@ -1,8 +1,12 @@
 """Problems in files: FCLIB's HDF5 format (local and global), and the plain text that Siconos writes.
 
-FCLIB is the Frictional Contact Library of Acary and others. Local: u = W r + V lambda + q with bilateral rows
-V^T r + R lambda + s = 0. Global: M v = H r + G lambda + f, u = H^T v + w, G^T v + b = 0. Rows of a contact are N, T or N, T_1, T_2. A
-problem with friction of a constant radius is written with an additional vector `radius`, which other readers do not know.
+FCLIB is the Frictional Contact Library of Acary and others. Its two forms, with multipliers lambda of bilateral rows:
+
+    local    u = W r + V lambda + q,  V^T r + R lambda + s = 0
+    global   M v = H r + G lambda + f,  u = H^T v + w,  G^T v + b = 0
+
+Rows of a contact are N, T or N, T_1, T_2. A problem with friction of a constant radius is written with an additional vector
+`radius`, which other readers do not know.
 """
 
 from __future__ import annotations
@@ -16,8 +20,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from stickslip.errors import OptionError, ResultFileError
-from stickslip.nonsmooth.cones import BALL, NORMAL, ZERO, Laws
-from stickslip.nonsmooth.problem import Problem, contacts, coulomb, from_bodies
+from stickslip.nonsmooth.laws import BALL, NORMAL, ZERO
+from stickslip.nonsmooth.problem import Problem, contacts, from_bodies
 
 COORDINATES, BY_COLUMNS, BY_ROWS = 0, -1, -2  # FCLIB's `nz`: the number of triplets, or one of these
 
@@ -104,8 +108,7 @@ def save_fclib(problem: Problem, path: str | Path) -> None:
     """Write a problem in FCLIB's format: global where its bodies are known, else local."""
     laws = problem.laws
     contact, size = _order(problem)
-    bilateral = np.concatenate([np.arange(s, s + k) for s, k in zip(laws.start, laws.size, strict=True)] or [[]])
-    bilateral = np.setdiff1d(bilateral, contact).astype(int)
+    bilateral = np.setdiff1d(np.arange(problem.n_rows), contact)
     balls = laws.kind == BALL
     mu = np.zeros(contact.size // size) if not balls.any() else laws.mu[balls]
     with h5py.File(path, "w") as file:
@@ -114,7 +117,8 @@ def save_fclib(problem: Problem, path: str | Path) -> None:
         group["spacedim"] = np.array([size], np.int32)
         vectors = group.create_group("vectors")
         if is_global:
-            assert problem.H is not None and problem.w is not None
+            assert problem.H is not None
+            assert problem.w is not None
             _write(group, "M", problem.M)
             _write(group, "H", problem.H[:, contact])
             vectors["f"], vectors["w"] = problem.f, problem.w[contact]
@@ -146,9 +150,8 @@ def _order(problem: Problem) -> tuple[np.ndarray, int]:
         if kinds == [ZERO]:
             continue
         if kinds != [NORMAL, BALL]:
-            raise OptionError(
-                f"element {problem.names[e] if problem.names else e} is not a contact with friction; FCLIB's format has only these"
-            )
+            name = problem.names[e] if problem.names else f"element {e}"
+            raise OptionError(f"{name} is not a contact with friction; FCLIB's format has only these")
         sizes.add(1 + int(laws.size[blocks[1]]))
         rows += [laws.start[blocks[0]] + np.arange(1), laws.start[blocks[1]] + np.arange(laws.size[blocks[1]])]
     if len(sizes) > 1 or sizes - {2, 3}:
@@ -205,6 +208,3 @@ def _sparse_blocks(words: Iterator[str], dimension: int, size: int) -> sp.csr_ma
 
 def _numbers(words: Iterator[str], count: int) -> np.ndarray:
     return np.array([float(next(words)) for _ in range(count)])
-
-
-__all__ = ["Laws", "coulomb", "load_fclib", "save_fclib"]

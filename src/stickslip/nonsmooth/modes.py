@@ -12,7 +12,8 @@ import itertools
 import numpy as np
 from scipy.optimize import linprog
 
-from stickslip.nonsmooth.cones import BALL, NORMAL, ZERO, Laws
+from stickslip.nonsmooth.cones import Laws
+from stickslip.nonsmooth.laws import BALL, NORMAL, ZERO
 
 MOST_MODES = 20_000
 RANK = 1e-10  # relative size of a singular value that counts as zero
@@ -67,10 +68,12 @@ def _mode(laws: Laws, A: np.ndarray, c: np.ndarray, mode: list[str], root: np.nd
         elif m in ("open", "none"):
             E[i] = one[i]
             if m == "open":
-                K.append(A[i]), k.append(-c[i])
+                K.append(A[i])
+                k.append(-c[i])
         elif m == "closed":
             E[i], e[i] = A[i], -c[i]
-            K.append(one[i]), k.append(0.0)
+            K.append(one[i])
+            k.append(0.0)
         else:
             radius, bound = np.zeros(n), laws.radius[b] * root[i]  # radius = bound + radius . r
             if laws.normal[b] >= 0:
@@ -82,7 +85,8 @@ def _mode(laws: Laws, A: np.ndarray, c: np.ndarray, mode: list[str], root: np.nd
             else:  # slip in the direction of the sign: r = -sign radius
                 sign = 1.0 if m == "+" else -1.0
                 E[i], e[i] = one[i] + sign * radius, -sign * bound
-                K.append(sign * A[i]), k.append(-sign * c[i])
+                K.append(sign * A[i])
+                k.append(-sign * c[i])
     size = max(1.0, np.abs(c).max(initial=0.0))
     r, _, rank, _ = np.linalg.lstsq(E, e, rcond=RANK)
     small = 1e-9 * size

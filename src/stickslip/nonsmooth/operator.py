@@ -35,7 +35,7 @@ class Operator(NamedTuple):
     G_b: np.ndarray
     graph: Graph
     begin: np.ndarray
-    index: np.ndarray
+    column: np.ndarray
     W: np.ndarray
     offset: np.ndarray
     matrix: np.ndarray
@@ -55,7 +55,7 @@ def velocities(op: Operator, laws: Laws, x: np.ndarray, u: np.ndarray) -> None:
         for i in range(u.size):
             s = op.offset[i]
             for e in range(op.begin[i], op.begin[i + 1]):
-                s += op.W[e] * x[op.index[e]]
+                s += op.W[e] * x[op.column[e]]
             u[i] = s
         return
     for e in range(laws.element.size - 1):
@@ -184,7 +184,7 @@ def add_element(op: Operator, laws: Laws, e: int, C: np.ndarray) -> None:
             for k in range(m):
                 if C[i, k] != 0.0:
                     for j in range(op.begin[first + k], op.begin[first + k + 1]):
-                        op.matrix[first + i, op.index[j]] += C[i, k] * op.W[j]
+                        op.matrix[first + i, op.column[j]] += C[i, k] * op.W[j]
         return
     g, a, b = op.graph, op.a[e], op.b[e]
     left, right = np.zeros((MOST_ROWS, SIZE)), np.zeros((MOST_ROWS, SIZE))  # C G

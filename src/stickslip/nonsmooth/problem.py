@@ -11,8 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from stickslip.errors import OptionError
-from stickslip.nonsmooth.cones import BALL, MOST_ROWS, NORMAL, ZERO, Laws
+from stickslip.nonsmooth.cones import Laws
 from stickslip.nonsmooth.graph import SIZE, graph_of
+from stickslip.nonsmooth.laws import BALL, NORMAL, ZERO
 from stickslip.nonsmooth.operator import Operator, size_of, unknowns_of, velocities
 from stickslip.nonsmooth.proximal import Scales
 
@@ -64,8 +65,7 @@ class Problem:
         """Velocities without multipliers."""
         if self.q_given is not None:
             return self.q_given
-        assert self.H is not None and self.f is not None and self.w is not None
-        return np.asarray(self.H.T @ self._solve_mass(self.f)).ravel() + self.w
+        return self._body_velocities(np.zeros(self.n_rows))
 
     def _solve_mass(self, b: np.ndarray) -> np.ndarray:
         from scipy.sparse.linalg import splu
@@ -76,8 +76,10 @@ class Problem:
         """u = W r + q."""
         if self.W_given is not None:
             return np.asarray(self.W @ r + self.q)
-        assert self.H is not None and self.f is not None and self.w is not None
-        return np.asarray(self.H.T @ self._solve_mass(self.f + self.H @ r) + self.w)
+        return self._body_velocities(r)
+
+    def _body_velocities(self, r: np.ndarray) -> np.ndarray:
+        return np.asarray(self.H.T @ self._solve_mass(self.f + self.H @ r) + self.w)  # type: ignore[union-attr]
 
     @cached_property
     def scales(self) -> Scales:
@@ -180,7 +182,9 @@ def coulomb(mu: np.ndarray, rows: int, dimension: int | None = None, bilateral: 
         raise OptionError(f"{rows} rows do not belong to {mu.size} contacts of equal size")
     found = rows // mu.size if mu.size else 3
     if found not in (2, 3) or (dimension is not None and dimension != found):
-        raise OptionError(f"{rows} rows and {mu.size} contacts make {found} rows per contact; expected {dimension or '2 or 3'}")
+        raise OptionError(
+            f"{rows} rows and {mu.size} contacts make {found} rows per contact; expected {dimension or '2 or 3'}"
+        )
     n, size = mu.size, found - 1
     first = found * np.arange(n)
     kind = np.concatenate([np.tile([NORMAL, BALL], n), np.full(bilateral, ZERO)])
@@ -189,8 +193,8 @@ def coulomb(mu: np.ndarray, rows: int, dimension: int | None = None, bilateral: 
     normal = np.concatenate([np.column_stack([np.full(n, -1), first]).ravel(), np.full(bilateral, -1)])
     friction = np.concatenate([np.column_stack([np.zeros(n), mu]).ravel(), np.zeros(bilateral)])
     element = np.concatenate([2 * np.arange(n), 2 * n + np.arange(bilateral + 1)])
-    as_int = [np.ascontiguousarray(a, np.int64) for a in (kind, start, sizes, normal)]
-    return Laws(*as_int, friction.astype(float), np.zeros(kind.size), np.ascontiguousarray(element, np.int64))
+    kind, start, sizes, normal, element = (a.astype(np.int64) for a in (kind, start, sizes, normal, element))
+    return Laws(kind, start, sizes, normal, friction.astype(float), np.zeros(kind.size), element)
 
 
 def elements_rows(laws: Laws) -> list[np.ndarray]:
@@ -210,7 +214,20 @@ def local_operator(W: sp.csr_matrix, q: np.ndarray) -> Operator:
     begin, index = W.indptr.astype(np.int64), W.indices.astype(np.int64)
     scratch = np.zeros((n, n)), np.zeros(n, np.int64)
     return Operator(
-        0, blocks, blocks, np.zeros(0), empty, empty, none, none, NO_GRAPH, begin, index, W.data.copy(), q.copy(), *scratch
+        0,
+        blocks,
+        blocks,
+        np.zeros(0),
+        empty,
+        empty,
+        none,
+        none,
+        NO_GRAPH,
+        begin,
+        index,
+        W.data.copy(),
+        q.copy(),
+        *scratch,
     )
 
 
@@ -219,7 +236,11 @@ def _bodies(problem: Problem) -> Operator | None:
     assert problem.M is not None
     n, entries = problem.M.shape[0], problem.M.tocoo()
     coupled = sp.csgraph.connected_components(problem.M, directed=False)[1]
-    for body in (np.arange(n) // 6, np.arange(n) // 3, coupled):  # a diagonal M does not say which velocities are one body
+    for body in (
+        np.arange(n) // 6,
+        np.arange(n) // 3,
+        coupled,
+    ):  # a diagonal M does not say which velocities are one body
         if (body[entries.row] == body[entries.col]).all():
             op = _grouped(problem, body)
             if op is not None:
@@ -229,7 +250,8 @@ def _bodies(problem: Problem) -> Operator | None:
 
 def _grouped(problem: Problem, body: np.ndarray) -> Operator | None:
     """The same for velocities that are grouped into bodies."""
-    assert problem.M is not None and problem.H is not None and problem.f is not None and problem.w is not None
+    assert problem.H is not None
+    assert problem.w is not None
     count = int(body.max(initial=-1)) + 1
     order = np.argsort(body, kind="stable")
     sizes = np.bincount(body, minlength=count)
@@ -241,7 +263,7 @@ def _grouped(problem: Problem, body: np.ndarray) -> Operator | None:
     M[:, np.arange(SIZE), np.arange(SIZE)] = 1.0
     for i, n in enumerate(sizes):
         M[i, :n, :n] = 0.0
-    entries = problem.M.tocoo()
+    entries = sp.coo_matrix(problem.M)
     np.add.at(M, (body[entries.row], place[entries.row], place[entries.col]), entries.data)
     f = np.zeros((count, SIZE))
     f[body, place] = problem.f
@@ -269,6 +291,3 @@ def _grouped(problem: Problem, body: np.ndarray) -> Operator | None:
         1, M, np.linalg.inv(M), f.ravel(), a, b, G[0], G[1], graph_of(count, a, b), none, none, np.zeros(0), w,
         np.zeros((0, 0)), none,
     )  # fmt: skip
-
-
-__all__ = ["MOST_ROWS", "Problem", "contacts", "coulomb", "from_bodies", "local_operator", "scales_of"]

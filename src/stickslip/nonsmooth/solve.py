@@ -10,10 +10,10 @@ import numpy as np
 
 from stickslip.errors import OptionError, unknown_name
 from stickslip.nonsmooth.modes import MOST_MODES, enumerate_modes, mode_count
-from stickslip.nonsmooth.operator import size_of, unknowns_of
+from stickslip.nonsmooth.operator import size_of
 from stickslip.nonsmooth.polish import polish
 from stickslip.nonsmooth.problem import Problem
-from stickslip.nonsmooth.proximal import OUTER, error_of, newton, robust, scratch
+from stickslip.nonsmooth.proximal import OUTER, Scratch, error_of, newton, robust, scratch
 from stickslip.nonsmooth.sweeps import MEMORY, sweeps
 
 SMALLEST_TOL = 1e-13  # relative; rounding of W r + q reaches it
@@ -105,7 +105,7 @@ LADDER: tuple[tuple[str, Method, bool], ...] = (
 )
 
 
-def _scratch(problem: Problem) -> object:
+def _scratch(problem: Problem) -> Scratch:
     return scratch(problem.n_rows, size_of(problem.operator), problem.laws.kind.size)
 
 
@@ -157,9 +157,6 @@ def _climb(problem: Problem, ladder: list[tuple[str, Method, bool]], r: np.ndarr
     residual = error_of(op, laws, scales, best, work)
     generalized = None
     if problem.M is not None and problem.f is not None:
-        generalized = problem._solve_mass(problem.f + problem.H @ best)  # type: ignore[operator]
-    velocity = work.u.copy()  # type: ignore[attr-defined]
+        generalized = problem._solve_mass(problem.f + problem.H @ best)
+    velocity = work.u.copy()
     return OneStepSolution(velocity, best, residual, name, residual <= tol, tuple(rungs), no_solution, generalized)
-
-
-__all__ = ["SOLVERS", "OneStepSolution", "Rung", "solve", "unknowns_of"]

@@ -14,8 +14,9 @@ from __future__ import annotations
 import numpy as np
 
 from stickslip.jit import jit
-from stickslip.nonsmooth.cones import BALL, MOST_ROWS, NORMAL, Laws, project_ball, project_normal
+from stickslip.nonsmooth.cones import MOST_ROWS, Laws, project_ball, project_normal
 from stickslip.nonsmooth.graph import SIZE
+from stickslip.nonsmooth.laws import BALL, NORMAL
 from stickslip.nonsmooth.operator import Operator
 from stickslip.nonsmooth.proximal import Scales, Scratch, error_of
 
@@ -35,7 +36,7 @@ def local_blocks(op: Operator, laws: Laws, out: np.ndarray) -> None:
         if not op.bodies:
             for i in range(m):
                 for k in range(op.begin[row + i], op.begin[row + i + 1]):
-                    j = op.index[k] - row
+                    j = op.column[k] - row
                     if 0 <= j < m:
                         out[e, i, j] += op.W[k]
             continue
@@ -76,7 +77,7 @@ def _sweep(op: Operator, laws: Laws, blocks: np.ndarray, v: np.ndarray, r: np.nd
                         s += op.G_b[row + i, c] * v[b + c]
             else:
                 for k in range(op.begin[row + i], op.begin[row + i + 1]):
-                    s += op.W[k] * r[op.index[k]]
+                    s += op.W[k] * r[op.column[k]]
             u[i] = s
             new[i] = r[row + i]
             still = still and new[i] == 0.0
@@ -94,8 +95,8 @@ def _sweep(op: Operator, laws: Laws, blocks: np.ndarray, v: np.ndarray, r: np.nd
                 stiff = 0.0
                 for j in range(i, i + k):
                     total = 0.0
-                    for l in range(i, i + k):
-                        total += abs(W[j, l])
+                    for o in range(i, i + k):
+                        total += abs(W[j, o])
                     stiff = max(stiff, total)
                 if stiff == 0.0:
                     continue
@@ -115,8 +116,8 @@ def _sweep(op: Operator, laws: Laws, blocks: np.ndarray, v: np.ndarray, r: np.nd
                     d = new[j] - kept[j]
                     if d != 0.0:
                         change = max(change, abs(d))
-                        for l in range(m):
-                            u[l] += W[l, j] * d
+                        for o in range(m):
+                            u[o] += W[o, j] * d
                     size = max(size, abs(new[j] - r[row + j]))
             if change <= 1e-3 * size:
                 break

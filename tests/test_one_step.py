@@ -1,0 +1,228 @@
+"""One-step problems: all solvers on all problems, laws checked independently, files, searches among random problems.
+
+STICKSLIP_SEARCH multiplies the number of random problems (1: a minute on one core is 30).
+"""
+
+import os
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+import stickslip as ss
+from stickslip.nonsmooth import SOLVERS, contacts, from_bodies, load_fclib, save_fclib, solve
+from stickslip.nonsmooth.cones import derivative, project
+from stickslip.nonsmooth.examples import brick_wall, random_contacts, tower
+from stickslip.nonsmooth.modes import enumerate_modes, mode_count
+from stickslip.nonsmooth.problem import elements_rows
+
+SEARCH = int(os.environ.get("STICKSLIP_SEARCH", "1"))
+FILES = sorted((Path(__file__).parents[2] / "shared/data/fclib").glob("*.hdf5"))
+MADE = {
+    "wall": lambda: brick_wall(5, 5),
+    "heavy wall": lambda: brick_wall(5, 5, heavy=1e6),
+    "tower rests": lambda: tower(10),
+    "tower slides": lambda: tower(10, mu=0.01),
+    "tower topples": lambda: tower(10, tilt=0.1),
+    "planar": lambda: random_contacts(np.random.default_rng(4), 6, dimension=2),
+    "joints": lambda: hung_box(),
+}
+# What a solver is not made for; that it says so is tested, too. Sweeps cannot carry mass ratios, Newton alone may stall.
+CANNOT = {
+    ("gauss-seidel", "heavy wall"), ("gauss-seidel", "tower rests"), ("gauss-seidel", "tower slides"),
+    ("gauss-seidel", "tower topples"), ("newton", "tower slides"),
+}  # fmt: skip
+
+
+def hung_box():
+    """Two bodies in space, a bilateral joint with a redundant row between them, four contacts of the lower one."""
+    rng = np.random.default_rng(1)
+    H = np.zeros((12, 16))
+    H[6:, :12] = rng.normal(size=(6, 12))
+    H[:, 12:15] = rng.normal(size=(12, 3))
+    H[:, 15] = H[:, 12] + H[:, 13]
+    return from_bodies(np.diag(10 ** rng.uniform(-1, 1, 12)), H, rng.normal(size=12), np.full(4, 0.5), bilateral=4)
+
+
+def check(problem, found, tol=1e-6):
+    """Coulomb's and Signorini's laws, by their own inequalities."""
+    r, u, laws = found.reaction, found.velocity, problem.laws
+    assert np.allclose(u, problem.W @ r + problem.q, atol=1e-9 * (1 + np.abs(problem.q).max()))
+    speed, large = problem.scales.speed, np.abs(r).max(initial=1e-30)
+    for b, (kind, i, size) in enumerate(zip(laws.kind, laws.start, laws.size, strict=True)):
+        rows = slice(i, i + size)
+        if kind == 0:
+            assert np.abs(u[rows]).max() < tol * speed
+        elif kind == 1:
+            assert r[i] > -tol * large
+            assert u[i] > -tol * speed
+            assert abs(r[i] * u[i]) < tol * speed * large
+        else:
+            radius = laws.radius[b] + laws.mu[b] * r[laws.normal[b]]
+            slip = np.linalg.norm(u[rows])
+            assert np.linalg.norm(r[rows]) < radius + tol * large
+            assert abs(r[rows] @ u[rows] + radius * slip) < tol * speed * large  # opposite to slip, and full
+
+
+@pytest.mark.parametrize("solver", ["auto", *SOLVERS])
+@pytest.mark.parametrize("name", [*MADE, *[path.name for path in FILES]])
+def test_every_solver_on_every_problem(name, solver):
+    problem = MADE[name]() if name in MADE else load_fclib(next(p for p in FILES if p.name == name))
+    if solver == "enumeration" and not 0 < mode_count(problem.laws) <= 20_000:
+        with pytest.raises(ss.OptionError, match="enumeration cannot treat this problem"):
+            solve(problem, solver)
+        return
+    hard = (solver, name) in CANNOT or (name.startswith("spheres") and solver in ("newton", "gauss-seidel"))
+    found = solve(problem, solver)
+    assert found.converged == (found.residual <= 1e-8)
+    if hard and not found.converged:
+        return
+    assert found.residual <= 1e-8, found.rungs
+    check(problem, found)
+
+
+@pytest.mark.parametrize("dimension, most", [(2, 6), (3, 12), (3, 60)])
+def test_random_problems(dimension, most):
+    """Dependent rows, masses up to 1e6 apart, mu up to 2: none is wrong, and none is left in the plane."""
+    count, unsolved = SEARCH * (60 if most > 20 else 300), 0
+    for seed in range(count):
+        problem = random_contacts(np.random.default_rng(1000 * most + seed), most, dimension)
+        found = solve(problem)
+        if found.converged:
+            check(problem, found)
+        else:
+            unsolved += not found.no_solution
+    assert unsolved <= (0 if dimension == 2 else 1 + count // 1000)
+
+
+def test_enumeration_agrees_with_the_robust_method_and_proves_that_nothing_exists():
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        problem = random_contacts(rng, 3, dimension=2, ratio=10)
+        assert solve(problem, "enumeration").converged
+    # A normal force that accelerates the contact towards the obstacle, as in Painleve's paradox
+    rod = contacts([[-1.0, 0.0], [0.0, 1.0]], [-1.0, 5.0], mu=[0.0])
+    found = solve(rod)
+    assert found.no_solution
+    assert not found.converged
+    assert enumerate_modes(rod.laws, rod.W.toarray(), rod.q, np.ones(2))[0] is None
+
+
+def test_redundant_reactions_are_of_minimum_norm():
+    """Four corners of a box at rest: a quarter each, from zero."""
+    problem = tower(1, heavy=1.0, tilt=0.0)
+    assert np.allclose(solve(problem, "robust").reaction[::3], 9.81e-3 / 4)
+
+
+def test_walls_of_bricks_stand():
+    """The weight of all bricks arrives at the floor, also under a row that is 1e6 times as heavy."""
+    for heavy in (1.0, 1e6):
+        problem = brick_wall(10, 10, heavy)
+        found = solve(problem)
+        assert found.converged
+        assert abs(found.reaction[: 3 * 40 : 3].sum() / (10e-3 * (180 + 20 * heavy)) - 1) < 1e-6
+
+
+# -- cones -------------------------------------------------------------------------------------------------------------
+
+
+def test_derivative_of_the_projection():
+    """Against central differences, on every branch."""
+    problem, rng = tower(3, mu=0.7), np.random.default_rng(2)
+    laws, n = problem.laws, problem.n_rows
+    y, p, beta, C = rng.normal(size=n), np.empty(n), rng.uniform(0.5, 2, n), np.empty((6, 6))
+    branch = np.empty(laws.kind.size, np.int64)
+
+    def projected(y):
+        out = np.empty(n)
+        project(laws, y, out, np.empty(laws.kind.size, np.int64))
+        return out
+
+    project(laws, y, p, branch)
+    assert set(branch) == {0, 1, 2}
+    for e, rows in enumerate(elements_rows(laws)):
+        derivative(laws, e, y, p, branch, beta, C)
+        numeric = np.array([(projected(y + d) - projected(y - d))[rows] / 2e-6 for d in 1e-6 * np.eye(n)[rows]]).T
+        assert np.allclose(C[:3, :3], numeric * beta[rows], atol=1e-6)
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [lambda: tower(3), hung_box, lambda: random_contacts(np.random.default_rng(4), 6, 2)])
+def test_saved_problems_are_read_back(tmp_path, make):
+    problem = make()
+    save_fclib(problem, tmp_path / "problem.hdf5")
+    again = load_fclib(tmp_path / "problem.hdf5")
+    assert np.allclose(again.W.toarray(), problem.W.toarray(), atol=1e-12)
+    assert np.allclose(again.q, problem.q)
+    assert solve(again).converged
+
+
+def test_local_file_with_bilateral_rows(tmp_path):
+    box = hung_box()
+    local = contacts(box.W, box.q, np.full(4, 0.5), bilateral=4)
+    local.save(tmp_path / "local.hdf5")
+    with h5py.File(tmp_path / "local.hdf5") as file:
+        assert set(file["fclib_local"]) >= {"W", "V", "R", "vectors", "info", "spacedim"}
+    again = load_fclib(tmp_path / "local.hdf5")
+    assert np.allclose(solve(again).velocity, solve(box).velocity, atol=1e-7)
+
+
+def test_text_of_siconos(tmp_path):
+    problem = tower(2)
+    W, n = problem.W.toarray(), problem.n_rows
+    numbers = [*W.T.ravel(), *problem.q, *np.full(8, 0.5)]
+    (tmp_path / "a.dat").write_text(f"3\n8\n0 {n} {n}\n{n} {n}\n" + "\n".join(f"{x:.17g}" for x in numbers))
+    assert np.allclose(load_fclib(tmp_path / "a.dat").W.toarray(), W)
+    places = [(slice(3 * i, 3 * i + 3), slice(3 * j, 3 * j + 3)) for i in range(8) for j in range(8)]
+    blocks = "".join("9\n" + " ".join(f"{x:.17g}" for x in W[place].T.ravel()) + "\n" for place in places)
+    ends, begin = (" ".join(map(str, v)) for v in (range(3, 27, 3), range(0, 65, 8)))
+    index = " ".join(str(i % 8) for i in range(64))
+    head = f"3\n8\n1 {n} {n}\n64\n8 8\n{ends}\n{ends}\n9 64\n{begin}\n{index}\n"
+    (tmp_path / "b.dat").write_text(head + blocks + "\n".join(f"{x:.17g}" for x in numbers[n * n :]))
+    assert np.allclose(load_fclib(tmp_path / "b.dat").W.toarray(), W)
+    assert solve(load_fclib(tmp_path / "b.dat")).converged
+    (tmp_path / "c.dat").write_text("3 8 0 x")
+    with pytest.raises(ss.ResultFileError, match="not a frictional contact problem"):
+        load_fclib(tmp_path / "c.dat")
+
+
+def test_bad_input_is_refused_by_name(tmp_path):
+    one = np.eye(3)
+    for make, words in {
+        lambda: contacts(one, [1, 2], [0.3]): "W has shape",
+        lambda: contacts(one, [1, 2, 3], [-0.3]): "is negative",
+        lambda: contacts(one, [1, 2, np.nan], [0.3]): "q is not finite",
+        lambda: contacts(np.eye(4), np.ones(4), [0.3]): "4 rows per contact",
+        lambda: solve(contacts(one, [1, 2, 3], [0.3]), "newtn"): "did you mean 'newton'",
+        lambda: solve(contacts(one, [1, 2, 3], [0.3]), tol=1e-17): "smallest that makes sense",
+        lambda: solve(contacts(one, [1, 2, 3], [0.3]), start=[1.0]): "start has 1 rows",
+    }.items():
+        with pytest.raises(ss.OptionError, match=words):
+            make()
+    with pytest.raises(ss.ResultFileError, match="no such file"):
+        load_fclib(tmp_path / "none.hdf5")
+    (tmp_path / "text.hdf5").write_text("x")
+    with pytest.raises(ss.ResultFileError, match="not an HDF5 file"):
+        load_fclib(tmp_path / "text.hdf5")
+    with h5py.File(tmp_path / "empty.hdf5", "w"):
+        pass
+    with pytest.raises(ss.ResultFileError, match="neither"):
+        load_fclib(tmp_path / "empty.hdf5")
+
+
+def test_command(tmp_path):
+    from typer.testing import CliRunner
+
+    from stickslip.cli import app
+
+    tower(4).save(tmp_path / "tower.hdf5")
+    done = CliRunner().invoke(app, ["fclib", str(tmp_path / "tower.hdf5"), "--solver", "robust"])
+    assert done.exit_code == 0
+    assert "tower.hdf5" in done.output
+    assert "16" in done.output
+    tower(10, tilt=0.1).save(tmp_path / "hard.hdf5")
+    done = CliRunner().invoke(app, ["fclib", str(tmp_path / "hard.hdf5"), "--solver", "gauss-seidel", "--tol", "1e-12"])
+    assert done.exit_code == 1
