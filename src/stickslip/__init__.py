@@ -37,6 +37,7 @@ from stickslip.errors import (
     StickslipError,
     StudyError,
 )
+from stickslip.interpolation import Interpolation, interpolate
 from stickslip.model import (
     Angle,
     Box,
@@ -156,6 +157,7 @@ __all__ = [
     "HalfExplicitAcceleration",
     "HalfExplicitAdaptive",
     "InitialStateError",
+    "Interpolation",
     "Limits",
     "Line",
     "Lobatto",
@@ -211,6 +213,7 @@ __all__ = [
     "gradient",
     "ground",
     "inertia",
+    "interpolate",
     "load",
     "math",
     "nonsmooth",

@@ -24,6 +24,36 @@ ca.GlobalOptions.setNumpyMode(
     -1
 )  # an array of symbols times a symbol is a column; mode 1 of CasADi 3.8 gives nan there
 
+
+def _refuse(attribute: str, instead: str) -> None:
+    """Let CasADi's symbols refuse to become a number: float() gave nan, bool() a message about its own insides."""
+    convert = getattr(ca.SX, attribute)
+
+    def refusing(self: ca.SX) -> Any:
+        if self.is_scalar() and not self.is_constant():
+            raise ModelError(f"{_short(self)} is a symbol, not a number: {instead}")
+        return convert(self)
+
+    setattr(ca.SX, attribute, refusing)
+
+
+def _short(expression: ca.SX) -> str:
+    text = str(expression)
+    return text if len(text) < 60 else f"{text[:57]}..."
+
+
+_refuse(
+    "__bool__",
+    "Python's `if`, `and`, `or`, `not`, max() and min() need a value now. Write stickslip.math.where(condition, x, y), "
+    "maximum(x, y) or minimum(x, y); a one-sided constraint is a contact",
+)
+_refuse(
+    "__float__",
+    "float() and the functions of Python's math module need a value now. Use the functions of stickslip.math, such as "
+    "stickslip.math.sin, and solution.evaluate(...) for values after a run",
+)
+_refuse("__int__", "int() and round() need a value now; stickslip.math has floor() and sign()")
+
 Scalar: TypeAlias = Any  # a number or a scalar symbol
 Vector: TypeAlias = Any  # a sequence of scalars, an array or a symbolic column
 pi = float(np.pi)
@@ -136,6 +166,7 @@ log = _elementwise(ca.log, np.log, "log(x), the natural logarithm")
 sqrt = _elementwise(ca.sqrt, np.sqrt, "sqrt(x)")
 absolute = _elementwise(ca.fabs, np.abs, "absolute(x)")
 sign = _elementwise(ca.sign, np.sign, "sign(x)")
+floor = _elementwise(ca.floor, np.floor, "floor(x), the largest whole number that is not greater")
 minimum = _elementwise(ca.fmin, np.minimum, "minimum(x, y)")
 maximum = _elementwise(ca.fmax, np.maximum, "maximum(x, y)")
 where = _elementwise(

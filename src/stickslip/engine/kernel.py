@@ -32,6 +32,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from stickslip.errors import StickslipError
+from stickslip.interpolation import STRIDE, tables_of
 
 
 class KernelError(StickslipError):
@@ -249,6 +250,9 @@ def emit(function: ca.Function) -> str:
     names: dict[str, str] = {}  # of values, by the instruction that gives them
     zeros: list[int] = []  # outputs that are always +0.0
     work: dict[int, str] = {}  # CasADi's work vector: slots are reused
+    calls = any(function.instruction_id(k) == ca.OP_CALL for k in range(function.n_instructions()))
+    tables = tables_of(function) if calls else None
+    used: dict[str, np.ndarray] = {}  # columns of tables by the names of their constants
 
     def value(instruction: str) -> str:
         name = names.get(instruction)
@@ -276,6 +280,10 @@ def emit(function: ca.Function) -> str:
                 # Volatile only spares LLVM the search for stores to merge: 0.9 s instead of 2.9 s for 17,000 lines,
                 # the same run time.
                 lines.append(f"store volatile double {result}, ptr {pointer}")
+        elif operation == ca.OP_CALL and tables is not None:
+            # A derivative of a look-up has more arguments, and is zero.
+            name = _lookup(tables, used, work[source[0]], work[source[1]], value) if len(source) == 2 else _ZERO
+            work |= dict.fromkeys(target, name)
         else:
             recipe = _RECIPES.get(operation)
             if recipe is None:
@@ -287,7 +295,60 @@ def emit(function: ca.Function) -> str:
             for instruction in recipe:
                 values.append(value(instruction.format(*values)))
             work[target[0]] = values[-1] if recipe else values[0]
-    return _module(lines, names, zeros)
+    return _module(lines, names, zeros, used)
+
+
+def _lookup(
+    tables: dict[int, np.ndarray], used: dict[str, np.ndarray], which: str, x: str, value: Callable[[str], str]
+) -> str:
+    """Instructions that find the interval of x among the knots and load an entry of it; see `interpolation`."""
+    number, row = divmod(int(_double(which)), STRIDE)
+    for k in (0, row):
+        used[f"@table_{number}_{k}"] = tables[number][k]
+    knots = f"ptr getelementptr (double, ptr @table_{number}_0, i64 1)"
+    interval = value(f"call i64 @table_find({knots}, i64 {tables[number].shape[1] - 1}, double {x})")
+    return value(f"load double, ptr {value(f'getelementptr double, ptr @table_{number}_{row}, i64 {interval}')}")
+
+
+def _double(literal: str) -> float:
+    """The inverse of `_literal`."""
+    return float(struct.unpack("<d", struct.pack("<Q", int(literal, 16)))[0])
+
+
+# The number of knots that are not greater than x, by bisection.
+_TABLE_FIND = """\
+define internal i64 @table_find(ptr %knots, i64 %n, double %x) nounwind {
+entry:
+br label %loop
+loop:
+%first = phi i64 [ 0, %entry ], [ %next, %body ]
+%length = phi i64 [ %n, %entry ], [ %rest, %body ]
+%more = icmp sgt i64 %length, 0
+br i1 %more, label %body, label %done
+body:
+%half = lshr i64 %length, 1
+%middle = add i64 %first, %half
+%place = getelementptr double, ptr %knots, i64 %middle
+%knot = load double, ptr %place
+%before = fcmp ole double %knot, %x
+%behind = add i64 %middle, 1
+%less = sub i64 %length, %half
+%right = sub i64 %less, 1
+%next = select i1 %before, i64 %behind, i64 %first
+%rest = select i1 %before, i64 %right, i64 %half
+br label %loop
+done:
+ret i64 %first
+}"""
+
+
+def _constants(used: dict[str, np.ndarray]) -> list[str]:
+    """Columns of tables, and the search."""
+    lines = []
+    for name, column in used.items():
+        entries = ", ".join(f"double {_literal(x)}" for x in column.tolist())
+        lines.append(f"{name} = private unnamed_addr constant [{len(column)} x double] [{entries}]")
+    return [*lines, *([_TABLE_FIND] if used else [])]
 
 
 _ZERO = _literal(0.0)
@@ -297,7 +358,7 @@ def _offsets(sizes: Iterable[int]) -> list[int]:
     return list(accumulate(sizes, initial=0))
 
 
-def _module(lines: list[str], names: Iterable[str], zeros: list[int]) -> str:
+def _module(lines: list[str], names: Iterable[str], zeros: list[int], used: dict[str, np.ndarray]) -> str:
     """A whole module around the instructions `lines`, with declarations of what they call."""
     called = (text.removeprefix(_CALL).split("(") for text in names if text.startswith(_CALL))
     declarations = []
@@ -315,6 +376,7 @@ def _module(lines: list[str], names: Iterable[str], zeros: list[int]) -> str:
         [
             f'target triple = "{llvm.get_process_triple()}"',
             *declarations,
+            *_constants(used),
             "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
             "attributes #0 = { nounwind willreturn memory(none) }",
             "attributes #1 = { nounwind willreturn memory(none) nobuiltin }",
