@@ -11,10 +11,17 @@ from stickslip.benchmarks import point_mass_on_slope, rotating_bouncing_ball, sl
 from stickslip.papers.drawing import curve, drawing, panel, twin
 from stickslip.papers.measure import error, order, simulate
 from stickslip.papers.paper import Paper, Part, Study, Table
-from stickslip.schemes import Lobatto, Rattle
+from stickslip.schemes import Lobatto
 from stickslip.solution import Solution
 
 PAPER = Paper("lobatto")
+
+
+def _printed(stages: int) -> Lobatto:
+    """The scheme as the paper has it."""
+    return Lobatto(stages=stages, variant="printed")
+
+
 STAGES = (2, 3, 4)
 SLOPE_CASES = {1: 1, 2: 4}  # the paper's case: the benchmark's
 
@@ -53,7 +60,7 @@ def fig4(study: Study) -> Iterator[Part]:
     yield study.judge("sticks", three.u[hit, 2])
     yield study.judge("force_free", np.abs(three.P_F[hit + 1 :]).max())
     rattle = {
-        case: simulate(rotating_bouncing_ball(case=case), study.data["t_end"], study.data["dt"], Rattle())
+        case: simulate(rotating_bouncing_ball(case=case), study.data["t_end"], study.data["dt"], PRINTED)
         for case in (2, 3)
     }
     pairs = [(runs[case, 2], rattle[case]) for case in (2, 3)]
@@ -67,7 +74,7 @@ def fig4(study: Study) -> Iterator[Part]:
 @PAPER.item
 def fig6(study: Study) -> Iterator[Part]:
     """The slider-crank mechanism."""
-    s = simulate(slider_crank(), study.data["t_end"], study.data["dt"], Lobatto(stages=3))
+    s = simulate(slider_crank(), study.data["t_end"], study.data["dt"], _printed(3))
     half = s.t <= 0.1
     for letter, contact in ("a", 0), ("b", 2):
         ax = panel(f"({letter}) gap {contact + 1} and its velocity", ylabel=f"$g_{{N{contact + 1}}}$  [mm]")
@@ -99,7 +106,12 @@ def fig6(study: Study) -> Iterator[Part]:
 def fig8(study: Study) -> Iterator[Part]:
     """Trajectories on the slope."""
     runs = {
-        case: simulate(point_mass_on_slope(case=k, m=1.0), study.data["t_end"], study.data["dt"], Lobatto(stages=3))
+        case: simulate(
+            point_mass_on_slope(case=k, m=1.0),
+            study.data["t_end"],
+            study.data["dt"],
+            Lobatto(stages=3, variant="printed"),
+        )
         for case, k in SLOPE_CASES.items()
     }
     for key, title, unit in ("q", "position", "[m]"), ("u", "velocity", "[m/s]"):
@@ -127,7 +139,7 @@ def fig9(study: Study) -> Iterator[Part]:
     for case, k in SLOPE_CASES.items():
         slope = point_mass_on_slope(case=k, m=1.0)
         # A tolerance of 1e-14 asks for round-off, which 32 000 small steps of the reference reach at 1e-12.
-        reference = simulate(slope, max(dts) * 4, fine, Lobatto(stages=4), tol=1e-12)
+        reference = simulate(slope, max(dts) * 4, fine, _printed(4), tol=1e-12)
         if case == 1:
             end = round(study.data["t_end"] / fine)
             x, speed = reference.q[end, 0], float(np.linalg.norm(reference.u[end]))
@@ -136,7 +148,7 @@ def fig9(study: Study) -> Iterator[Part]:
             runs = []
             for dt in dts:
                 steps = int(study.data["t_end"] / dt + 1e-9)  # the grid points in [0, 1.6]
-                runs.append(simulate(slope, steps * dt, dt, Lobatto(stages=s), tol=1e-14))
+                runs.append(simulate(slope, steps * dt, dt, _printed(s), tol=1e-14))
             for name in ("q", "u"):
                 values = [
                     error(getattr(run, name), _on(getattr(reference, name), fine, dt, len(run)), dt, "lobatto")
@@ -163,7 +175,12 @@ def fig9(study: Study) -> Iterator[Part]:
 
 
 def _ball(study: Study, case: int, stages: int) -> Solution:
-    return simulate(rotating_bouncing_ball(case=case), study.data["t_end"], study.data["dt"], Lobatto(stages=stages))
+    return simulate(
+        rotating_bouncing_ball(case=case),
+        study.data["t_end"],
+        study.data["dt"],
+        Lobatto(stages=stages, variant="printed"),
+    )
 
 
 def _on(reference: np.ndarray, fine: float, dt: float, rows: int) -> np.ndarray:

@@ -9,12 +9,14 @@ import numpy as np
 
 from stickslip.analysis.convergence import NORMS
 from stickslip.model.system import System
-from stickslip.schemes import Scheme
+from stickslip.schemes import Rattle, Scheme
 from stickslip.solution import Solution
 from stickslip.solve import solve
 
+PRINTED = Rattle(variant="printed")  # what the papers call RATTLE
 
-def simulate(system: System, t_end: float, dt: float, method: str | Scheme = "rattle", **options: Any) -> Solution:
+
+def simulate(system: System, t_end: float, dt: float, method: str | Scheme = PRINTED, **options: Any) -> Solution:
     """`stickslip.solve` without a bar. A run that Ctrl-C cut short is no result: it interrupts the item as well.
 
     >>> import stickslip as ss

@@ -244,7 +244,7 @@ def fig10(study: Study) -> Iterator[Part]:
     schemes = {
         "Moreau": (Moreau(), 1e-5),
         "generalized-α": (GeneralizedAlpha(rho_inf=0.9), 1e-3),
-        "RATTLE": (Rattle(), 1e-3),
+        "RATTLE": (Rattle(variant="printed"), 1e-3),
     }
     runs = {name: simulate(tippedisk(), study.data["t_end"], dt, scheme) for name, (scheme, dt) in schemes.items()}
     z = {name: run.q[:: (len(run) - 1) // 1500, 2] for name, run in runs.items()}

@@ -17,6 +17,17 @@ contact (2024), sections 4 and 5. Numbers at the lines are its equations; sums r
 The last multiplier R_s acts on u_1 alone because a^_is = 0, so the paper's one system (60) falls apart into two, exactly as
 RATTLE does: all V_i with R_1 ... R_(s-1) first, then u_1 with R_s. The percussion R is dt times a force in smooth motion.
 
+That is the variant "printed". With velocity constraints it is of order s - 1: (51) asks them of stages that are less
+accurate than u_1, one after the other from the second on. By default ("mean") the polynomial of degree s - 2 that is closest
+to gamma at the stages, in the metric of the quadrature, is zero instead, and likewise slip,
+
+    gamma*_i = sum_j Pi_ij gamma(t_j, Q_j, V_j) = 0,   gamma_F*_i in N_C(-R_F_(i-1))                  (51*, 57*)
+
+which is sum_j b_j c_j^k gamma_j = 0 for k = 0, ..., s - 2, for s = 2 the mean of both ends. What is left out is orthogonal
+to all polynomials of that degree, so that (51*) is symmetric and of order 2s - 2. Variant "midpoint" extends that to slip: each
+R_F_i goes with gamma_F*_i, and in steps without impacts the last one, too, where (58) is implicit Euler for the direction of
+slip.
+
 Good for: accuracy in smooth and in persistent contact, order 2s - 2; no penetration, constraints on position and velocity
 level. For s = 2 and constant mass it is RATTLE. After an impact the order drops to 1 as for every event-capturing scheme.
 Beyond the paper: qdot = B u + beta. The pair is then still of order 2s - 2, but not variational, and for s > 2 the norm of
@@ -25,6 +36,7 @@ a quaternion is kept to that order only.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -34,14 +46,15 @@ import numpy as np
 from numpy.polynomial.legendre import Legendre
 
 from stickslip.engine.derive import PartType, Percussions
-from stickslip.engine.fields import PERCUSSIONS, Q_1, U_0, U_1, Field, Multipliers, N, Q, U
+from stickslip.engine.fields import PERCUSSIONS, Q_1, U_0, U_1, Carry, F, Field, Multipliers, N, Q, U
 from stickslip.engine.flow import StageFunction
 from stickslip.engine.stage import Stage
-from stickslip.errors import OptionError
+from stickslip.errors import OptionError, unknown_name
+from stickslip.model.declaration import slip_speed
+from stickslip.schemes.rattle import IMPACTS, OPEN, OPEN_0, SLIDES, VARIANTS, closed_contacts, count_impacts
 from stickslip.schemes.scheme import Facts, Scheme
 
-OPEN = Field("open", N)  # contacts that are open at q_1
-FREE = Field("free", N)  # and those without a percussion
+FREE = Field("free", N)  # contacts without a percussion
 
 
 class Tableau(NamedTuple):
@@ -83,19 +96,38 @@ def tableau(s: int) -> Tableau:
     return Tableau((x + 1) / 2, b, a, a_hat)
 
 
+@cache
+def projection(s: int) -> np.ndarray:
+    """Pi: values at the nodes to those of the closest polynomial of degree s - 2, in the metric of the quadrature.
+
+    >>> projection(2)
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
+    """
+    c, b, _, _ = tableau(s)
+    P = np.array([Legendre.basis(k)(2 * c - 1) for k in range(s - 1)])
+    return (P.T * (2 * np.arange(s - 1) + 1)) @ (P * b)
+
+
 @dataclass(frozen=True)
 class Lobatto(Scheme):
     """Nonsmooth Lobatto IIIA-IIIB with s >= 2 stages, of order 2s - 2 while the contact status does not change.
+
+    variant: "mean" (default) is of that order with velocity constraints and sticking, too, "printed" as in the paper;
+    "midpoint" is so in sliding whose direction turns as well.
 
     >>> import stickslip as ss
     >>> solution = ss.solve(ss.benchmarks.bouncing_ball(), t_end=0.1, dt=1e-2, method=ss.Lobatto(stages=3))
     """
 
     stages: int = 3
+    variant: str = "mean"
 
     name = "lobatto"
 
     def __post_init__(self) -> None:
+        if self.variant not in VARIANTS:
+            raise OptionError(unknown_name("variant of lobatto", str(self.variant), VARIANTS))
         if not isinstance(self.stages, int) or self.stages < 2:
             raise OptionError(f"stages = {self.stages!r} of method 'lobatto' must be a whole number of at least 2")
 
@@ -107,6 +139,8 @@ class Lobatto(Scheme):
             summary="s stages on position and velocity level; no penetration, order 2s - 2 in persistent contact",
             source="Capobianco, Harsch, Leyendecker 2024, (47) to (59)",
             order=2 * s - 2,
+            sliding_order=2 * s - 2 if self.variant == "midpoint" else 1,
+            rolling_order=s - 1 if self.variant == "printed" else 2 * s - 2,
             unknowns={"position_stage": f"{s}*n_u + {s - 1}*n_P", "velocity_stage": "n_u + n_P"},
             levels=("position", "velocity"),
             contact_level="position",
@@ -115,7 +149,17 @@ class Lobatto(Scheme):
             stable_to={2: 2.0, 3: 8**0.5}.get(s, 3.1),  # observed; the next windows of growth are narrow and near k pi
         )
 
+    @property
+    def carry(self) -> Carry:  # type: ignore[override]
+        """The midpoint variant remembers which contacts were closed."""
+        return {**super().carry, OPEN_0: OPEN} if self.variant == "midpoint" else super().carry
+
+    def begin(self) -> tuple[StageFunction, ...]:
+        return (closed_contacts,) if self.variant == "midpoint" else ()
+
     def step(self) -> tuple[StageFunction, ...]:
+        if self.variant == "midpoint":
+            return self.position_stage, count_impacts, self.choose_direction, self.velocity_stage, self.percussions
         return self.position_stage, self.velocity_stage, self.percussions
 
     def position_stage(self, part: PartType, s: Stage) -> None:
@@ -131,21 +175,27 @@ class Lobatto(Scheme):
             return [later[i - 1] - q_0 - dt * _sum(a[i], rates) for i in stages[1:]]  # (47c)
 
         Q = [q_0, *s.positions(self._later, kinematics)]
-        F = [
+        forces = [
             _force(part, dt, *at) for at in zip(t[:-1], Q[:-1], V[:-1], R, strict=True)
         ]  # F_s does not enter: a^_is = 0
         for i in stages:
             s.equation(
-                part.p(t[i], Q[i], V[i]) - part.p(s.t_0, q_0, s.u_0) - _sum(a_hat[i, :-1], F), for_=V[i]
+                part.p(t[i], Q[i], V[i]) - part.p(s.t_0, q_0, s.u_0) - _sum(a_hat[i, :-1], forces), for_=V[i]
             )  # (47d, e)
+        at = list(zip(t, Q, V, strict=True))
         for i in stages[1:]:
-            R_N, R_F = R[i - 1].N, R[i - 1].F
             s.zero(part.g(t[i], Q[i]), by=R[i - 1].g)  # (50)
-            s.zero(part.gamma(t[i], Q[i], V[i]), by=R[i - 1].gamma)  # (51)
-            s.normal(part.g_N(t[i], Q[i]), R_N, by=R_N, mark_open=OPEN if i == stages[-1] else None)  # (52, 67)
-            s.friction(
-                part.gamma_F(t[i], Q[i], V[i]), R_F, radius=part.radius(t[i], Q[i], V[i], R_N, dt), by=R_F
-            )  # (57)
+            s.normal(
+                part.g_N(t[i], Q[i]), R[i - 1].N, by=R[i - 1].N, mark_open=OPEN if i == stages[-1] else None
+            )  # (52)
+        for j in stages[:-1]:
+            i = (
+                j if self.variant == "midpoint" else j + 1
+            )  # later: a start from rest slips in its direction at all of them
+            gamma, slip = self._slip(part, at, i)
+            s.zero(gamma, by=R[j].gamma)  # (51)
+            radius = part.radius(*at[i], R[j].N, dt)
+            s.friction(slip, R[j].F, radius=radius, by=R[j].F, mark_slip=self._slips(j))  # (57)
 
     def velocity_stage(self, part: PartType, s: Stage) -> None:
         """u_1 and R_s; the impact law is one of the percussions of the whole step."""
@@ -155,14 +205,26 @@ class Lobatto(Scheme):
         V = [s.known(_V(i)) for i in stages]
         u_1 = s.unknown(U_1, guess=_V(stages[-1]))
         R = [*[s.known(_R(j)) for j in stages[:-1]], s.unknown(_R(stages[-1]))]
-        F = [_force(part, dt, s.t_0 + c[i] * dt, Q[i], V[i], R[i]) for i in stages]
+        forces = [_force(part, dt, s.t_0 + c[i] * dt, Q[i], V[i], R[i]) for i in stages]
         P = _sum(b, R)  # (55, 59)
         before, after = (s.t_0, s.q_0, s.u_0), (s.t_1, q_1, u_1)
-        s.equation(part.p(*after) - part.p(*before) - _sum(b, F), for_=u_1)  # (47b, 49)
+        s.equation(part.p(*after) - part.p(*before) - _sum(b, forces), for_=u_1)  # (47b, 49)
         s.zero(part.g_dot(*after), by=R[-1].g)  # (50)
         s.zero(part.gamma(*after), by=R[-1].gamma)  # (51)
         s.normal(part.xi_N(after, before), P.N, by=R[-1].N, open_where=OPEN, mark_open=FREE)  # (56)
-        s.friction(part.xi_F(after, before), P.F, radius=part.radius(*after, P.N, dt), by=R[-1].F)  # (58)
+        whole = part.radius(*after, P.N, dt)
+        if self.variant == "midpoint":
+            at = [(s.t_0 + c[i] * dt, Q[i], V[i]) for i in stages]
+            _, slip = self._slip(part, at, stages[-1])
+            radius = part.radius(*at[-1], P.N, dt)
+            # R_F_s alone, written as a law of P so that its radius is never negative: P - P* with what the other stages
+            # would have done along the last direction.
+            earlier = _sum(b[:-1], R[:-1])
+            shift = earlier.F + _along(part, slip, part.radius(*at[-1], earlier.N, (1 - float(b[-1])) * dt))
+            s.friction(slip, P.F - shift, radius=radius, by=R[-1].F, only_where=SLIDES)  # (57*)
+            s.friction(part.xi_F(after, before), P.F, radius=whole, by=R[-1].F, except_where=SLIDES)  # (58)
+        else:
+            s.friction(part.xi_F(after, before), P.F, radius=whole, by=R[-1].F)  # (58)
 
     def percussions(self, part: PartType, s: Stage) -> None:
         """P of the whole step (55, 59), which is zero where a contact is free: not a sum that cancels up to rounding errors."""
@@ -171,8 +233,26 @@ class Lobatto(Scheme):
         touching = [ca.vertcat(0, *[closed[i] for i in f.normals]) for f in part.frictions]
         acts = [ca.mmax(t) if f.normals else ca.SX(1) for t, f in zip(touching, part.frictions, strict=True)]
         rows = [acts[k] for k, f in enumerate(part.frictions) for _ in range(f.size)]
-        P_F = ca.if_else(ca.vertcat(ca.SX(0, 1), *rows), P.F, 0)
+        P_F = P.F if self.variant == "midpoint" else ca.if_else(ca.vertcat(ca.SX(0, 1), *rows), P.F, 0)
         s.update(PERCUSSIONS, Percussions(P.g, P.gamma, ca.if_else(closed, P.N, 0), P_F))
+
+    def choose_direction(self, part: PartType, s: Stage) -> None:
+        """Elements that slip at all stages, in a step without impacts."""
+        masks = [s.known(Field(f"slips_{j + 1}", F)) for j in range(self.stages - 1)]
+        least = masks[0]
+        for mask in masks[1:]:
+            least = ca.fmin(least, mask)
+        s.update(SLIDES, least - 2 * s.known(IMPACTS))
+
+    def _slips(self, j: int) -> Field | None:
+        return Field(f"slips_{j + 1}", F) if self.variant == "midpoint" else None
+
+    def _slip(self, part: PartType, at: Sequence[tuple[ca.SX, ca.SX, ca.SX]], i: int) -> tuple[ca.SX, ca.SX]:
+        """gamma and gamma_F at stage i, or of the polynomial closest to all stages there (51*, 57*)."""
+        if self.variant == "printed":
+            return part.gamma(*at[i]), part.gamma_F(*at[i])
+        row = projection(self.stages)[i]
+        return _sum(row, [part.gamma(*x) for x in at]), _sum(row, [part.gamma_F(*x) for x in at])
 
     @property
     def _later(self) -> list[Field]:
@@ -192,6 +272,15 @@ def _R(i: int) -> Multipliers:
 
 def _force(part: PartType, dt: ca.SX, t: ca.SX, Q: ca.SX, V: ca.SX, R: Percussions) -> ca.SX:
     return dt * part.b(t, Q, V) + part.W(t, Q) @ R  # (47f), with W at t_i
+
+
+def _along(part: PartType, slip: ca.SX, radius: ca.SX) -> ca.SX:
+    """radius times the direction of slip, element by element."""
+    rows = [ca.SX(0, 1)]
+    for k, f in enumerate(part.frictions):
+        v = slip[f.first : f.first + f.size]
+        rows.append(radius[k] * v / slip_speed(v))
+    return ca.vertcat(*rows)
 
 
 def _sum(weights, terms):

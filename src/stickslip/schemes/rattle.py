@@ -5,13 +5,26 @@ unilateral constraints (2024), sections 3 and 4. Numbers at the lines are its eq
 
     q_1 = q_0 + dt/2 (qdot(t_0, q_0, u_M) + qdot(t_1, q_1, u_M))                                     (27)
     M_0 (u_M - u_0) = dt/2 h(t_0, q_0, u_M) + W_0 P_first                                            (25a)
-        g(t_1, q_1) = 0,  gamma(t_1, q_1, u_M) = 0                                                   (28a, 29a)
+        g(t_1, q_1) = 0,  gamma_M = 0                                                                (28a, 29a)
         g_N(t_1, q_1) in N_R-(-P_N_first)                                                            (33)
-        gamma_F(t_1, q_1, u_M) in N_C(-P_F_first)                                                    (36)
+        gamma_F_M in N_C(-P_F_first)                                                                 (36)
     M_1 (u_1 - u_M) = dt/2 h(t_1, q_1, u_M) + W_1 P_second,      P = P_first + P_second              (25b)
         g_dot(t_1, q_1, u_1) = 0,  gamma(t_1, q_1, u_1) = 0                                          (28b, 29b)
         xi_N in N_R-(-P_N) for contacts that are closed at q_1, else P_N = 0                         (32)
         xi_F in N_C(-P_F)                                                                            (34)
+
+The paper takes gamma_M = gamma(t_1, q_1, u_M), and gamma_F_M likewise: variant "printed". That is the end of the first
+half-step, but the start of the second, so the two halves are not mirror images, and rolling and sticking are of order 1.
+Here they are the mean of both ends,
+
+    gamma_M = (gamma(t_0, q_0, u_M) + gamma(t_1, q_1, u_M))/2                                        (29a*)
+
+which makes them symmetric and of order 2. Variant "midpoint" does the same for slip: in steps without impacts, elements
+that slip in (36) keep its direction for the whole step,
+
+    gamma_F_M in N_C(-P_F)                                                                           (34*)
+
+with the mean of the coefficients at both ends. (34) is implicit Euler for the direction of slip, (34*) the midpoint rule.
 
 Good for: everything; positions never penetrate, constraints hold on position and velocity level, order 2 in persistent
 contact, any kinematics. The percussions of single steps are of first order.
@@ -21,38 +34,73 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import casadi as ca
+
 from stickslip.engine.derive import PartType
-from stickslip.engine.fields import PERCUSSIONS, Q_1, U_0, U_1, Field, Multipliers, N, U
+from stickslip.engine.fields import ONE, PERCUSSIONS, Q_1, U_0, U_1, Carry, F, Field, Multipliers, N, U
 from stickslip.engine.flow import StageFunction
 from stickslip.engine.stage import Stage
+from stickslip.errors import OptionError, unknown_name
+from stickslip.schemes.alpha_motion import CLOSED
 from stickslip.schemes.scheme import Facts, Scheme
 
+VARIANTS = ("mean", "printed", "midpoint")
 U_M, U_E = Field("u_M", U), Field("u_E", U)
 P_FIRST, P_SECOND = Multipliers("P_first"), Multipliers("P_second")
-OPEN = Field("open", N)  # contacts that are open at q_1
+OPEN, OPEN_0 = Field("open", N), Field("open_0", N)  # contacts that are open at q_1, and at q_0
+IMPACTS = Field("impacts", ONE)  # how many contacts close in the step
+SLIPS, SLIDES = (
+    Field("slips", F),
+    Field("slides", F),
+)  # elements that slip in the first half, and that keep its direction
 
 
 @dataclass(frozen=True)
 class Rattle(Scheme):
-    """Nonsmooth RATTLE: two decoupled stages a step, the first on position level, the second on velocity level.
+    """Nonsmooth RATTLE: two decoupled stages per step, the first on position level, the second on velocity level.
+
+    variant: "mean" (default) takes velocity constraints and slip of the first half-step at the mean of both ends,
+    "printed" at the end, as in the paper; "midpoint" also takes the direction of slip for the whole step from there.
 
     >>> import stickslip as ss
     >>> solution = ss.solve(ss.benchmarks.bouncing_ball(), t_end=0.1, dt=1e-2, method=ss.Rattle())
     """
 
+    variant: str = "mean"
+
     name = "rattle"
-    facts = Facts(
-        summary="two stages on position and velocity level; no penetration, order 2 in persistent contact",
-        source="Breuling, Capobianco, Eugster, Leine 2024, (41) and (43)",
-        order=2,
-        unknowns={"position_stage": "n_u + n_P", "velocity_stage": "n_u + n_P"},
-        levels=("position", "velocity"),
-        contact_level="position",
-        symmetric=True,
-        stable_to=2.0,
-    )
+
+    def __post_init__(self) -> None:
+        if self.variant not in VARIANTS:
+            raise OptionError(unknown_name("variant of rattle", str(self.variant), VARIANTS))
+
+    @property
+    def facts(self) -> Facts:
+        """What it promises."""
+        return Facts(
+            summary="two stages on position and velocity level; no penetration, order 2 in persistent contact",
+            source="Breuling, Capobianco, Eugster, Leine 2024, (41) and (43)",
+            order=2,
+            sliding_order=2 if self.variant == "midpoint" else 1,
+            rolling_order=1 if self.variant == "printed" else 2,
+            unknowns={"position_stage": "n_u + n_P", "velocity_stage": "n_u + n_P"},
+            levels=("position", "velocity"),
+            contact_level="position",
+            symmetric=True,
+            stable_to=2.0,
+        )
+
+    @property
+    def carry(self) -> Carry:  # type: ignore[override]
+        """The midpoint variant remembers which contacts were closed."""
+        return {**super().carry, OPEN_0: OPEN} if self.variant == "midpoint" else super().carry
+
+    def begin(self) -> tuple[StageFunction, ...]:
+        return (closed_contacts,) if self.variant == "midpoint" else ()
 
     def step(self) -> tuple[StageFunction, ...]:
+        if self.variant == "midpoint":
+            return self.position_stage, count_impacts, choose_direction, self.velocity_stage
         return self.position_stage, self.velocity_stage
 
     def position_stage(self, part: PartType, s: Stage) -> None:
@@ -66,10 +114,16 @@ class Rattle(Scheme):
         s.equation(
             part.M(t_0, q_0) @ (u_M - u_0) - dt / 2 * part.h(t_0, q_0, u_M) - part.W(t_0, q_0) @ P, for_=u_M
         )  # (25a)
+        start, end = (t_0, q_0, u_M), (t_1, q_1, u_M)
+        gamma, slip, radius = part.gamma(*end), part.gamma_F(*end), part.radius(*end, P.N, dt / 2)
+        if self.variant != "printed":
+            gamma, slip = (part.gamma(*start) + gamma) / 2, (part.gamma_F(*start) + slip) / 2  # (29a*)
+        if self.variant == "midpoint":
+            radius = (part.radius(*start, P.N, dt / 2) + radius) / 2
         s.zero(part.g(t_1, q_1), by=P.g)  # (28a)
-        s.zero(part.gamma(t_1, q_1, u_M), by=P.gamma)  # (29a)
+        s.zero(gamma, by=P.gamma)  # (29a)
         s.normal(part.g_N(t_1, q_1), P.N, by=P.N, mark_open=OPEN)  # (33)
-        s.friction(part.gamma_F(t_1, q_1, u_M), P.F, radius=part.radius(t_1, q_1, u_M, P.N, dt / 2), by=P.F)  # (36)
+        s.friction(slip, P.F, radius=radius, by=P.F, mark_slip=SLIPS if self.variant == "midpoint" else None)  # (36)
         # Where the second half leads if it repeats the first: a start for its iterations. Not for changes of the size of
         # rounding errors, which would then never die out at rest.
         change = u_M - u_0
@@ -88,5 +142,32 @@ class Rattle(Scheme):
         s.zero(part.g_dot(*after), by=P_second.g)  # (28b)
         s.zero(part.gamma(*after), by=P_second.gamma)  # (29b)
         s.normal(part.xi_N(after, before), P.N, by=P_second.N, open_where=OPEN)  # (32)
-        s.friction(part.xi_F(after, before), P.F, radius=part.radius(*after, P.N, dt), by=P_second.F)  # (34)
+        whole = part.radius(*after, P.N, dt)
+        if self.variant == "midpoint":
+            start, end = (s.t_0, s.q_0, u_M), (t_1, q_1, u_M)
+            slip = (part.gamma_F(*start) + part.gamma_F(*end)) / 2
+            radius = (part.radius(*start, P.N, dt) + part.radius(*end, P.N, dt)) / 2
+            s.friction(slip, P.F, radius=radius, by=P_second.F, only_where=SLIDES)  # (34*)
+            s.friction(part.xi_F(after, before), P.F, radius=whole, by=P_second.F, except_where=SLIDES)  # (34)
+        else:
+            s.friction(part.xi_F(after, before), P.F, radius=whole, by=P_second.F)  # (34)
         s.update(PERCUSSIONS, P)
+
+
+# -- the midpoint variant: where there is no impact ------------------------------------------------------------------------
+
+
+def closed_contacts(part: PartType, s: Stage) -> None:
+    """At the start, contacts with a velocity into the obstacle count as open: their first step is an impact."""
+    gap, approach = part.g_N(s.t_0, s.q_0), -part.g_N_dot(s.t_0, s.q_0, s.u_0)
+    s.update(OPEN_0, ca.fmax(gap, approach) - CLOSED)
+
+
+def count_impacts(part: PartType, s: Stage) -> None:
+    """Contacts that are closed now and were not before; one of them makes all percussions of the step impulsive."""
+    s.total(IMPACTS, ca.sum1((s.known(OPEN_0) > 0) * (s.known(OPEN) <= 0)))
+
+
+def choose_direction(part: PartType, s: Stage) -> None:
+    """Elements for (34*): those that slip, in a step without impacts."""
+    s.update(SLIDES, s.known(SLIPS) - 2 * s.known(IMPACTS))

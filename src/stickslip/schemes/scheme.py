@@ -32,7 +32,8 @@ class Facts:
     """What a scheme promises, and from where it is.
 
     order: of q and u in smooth motion with bilateral constraints. contact_order: in persistent contact, with friction if the
-    scheme has it; the same if not given.
+    scheme has it; the same if not given. sliding_order: where the direction of slip turns; the smaller one of contact_order
+    and 1 if not given. rolling_order: with velocity constraints (rolling without slip); the same as order if not given.
     unknowns: how many each stage has, in terms of n_q, n_u, n_g, n_gamma, n_N, n_F and n_P, the sum of the last four.
     levels: of "position", "velocity", "acceleration", where bilateral constraints are met to the tolerance.
     stable_to: omega dt up to which an undamped oscillation keeps its size; 0: it always grows, None: it never does.
@@ -51,6 +52,8 @@ class Facts:
     friction: bool = True
     general_kinematics: bool = True
     contact_order: int | None = None
+    sliding_order: int | None = None
+    rolling_order: int | None = None
     stable_to: float | None = None
 
 
