@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from stickslip.benchmarks import point_mass_on_slope, rotating_bouncing_ball, slider_crank
 from stickslip.papers.drawing import curve, drawing, panel, twin
-from stickslip.papers.measure import error, order, simulate
+from stickslip.papers.measure import PRINTED, error, order, simulate
 from stickslip.papers.paper import Paper, Part, Study, Table
 from stickslip.schemes import Lobatto
 from stickslip.solution import Solution
