@@ -13,7 +13,7 @@ from matplotlib.image import imread
 
 import stickslip
 from stickslip import plots
-from stickslip.errors import ResultFileError
+from stickslip.errors import OptionError, ResultFileError
 from stickslip.plots.overview import _groups_of_like_scale
 from stickslip.plots.panels import MOST_LINES
 from stickslip.plots.style import label
@@ -44,22 +44,115 @@ def widened(solution: Solution, coordinates: int) -> Solution:
     return replace(solution, q=q, u=q, names=replace(solution.names, q=names, u=names))
 
 
-def test_the_overview_has_a_panel_for_everything(ball):
+def test_the_overview_has_a_panel_for_what_moves_and_acts(ball):
     assert titles(plots.plot_solution(ball)) == [
         "coordinates",
         "velocities",
         "gaps",
-        "normal percussions a step",
-        "friction percussions a step",
+        "normal percussions per step",
+        "friction percussions per step",
         "energies",
-        "constraint residuals",
-        "Newton iterations",
     ]
+    assert titles(plots.plot_solution(ball, numerics=True))[-2:] == ["constraint residuals", "Newton iterations"]
 
 
 def test_the_overview_leaves_out_what_has_no_data(ball):
     smooth = without(ball, contacts=(), friction=(), friction_sizes=(), friction_contact=(), g=())
-    assert titles(plots.plot_solution(smooth)) == ["coordinates", "velocities", "energies", "Newton iterations"]
+    assert titles(plots.plot_solution(smooth)) == ["coordinates", "velocities", "energies"]
+
+
+def machine():
+    """Two hinged bars and a disk at rest, with a spring, a motor and a measure."""
+    s = stickslip.System("machine")
+    s.add(stickslip.Gravity([0, -9.81]))
+    bar = s.add(stickslip.PlanarBody("bar", mass=1, inertia=0.1, position=[0.5, 0]))
+    pin = s.add(stickslip.Revolute("pin", stickslip.ground.point(0, 0), bar.point(-0.5, 0)))
+    disk = s.add(stickslip.PlanarBody("disk", mass=1, inertia=0.1, position=[3, 0]))
+    s.add(stickslip.Contact("floor", disk.point(), stickslip.Line([0, 0], [0, 1]), friction=0.3))
+    s.add(stickslip.SpringDamper("spring", stickslip.ground.point(0.5, 1), bar.point(), stiffness=5, rest_length=0.5))
+    s.add(stickslip.Motor("motor", pin.angle, 0.3))
+    s.measure("height", bar.q[1], unit="m")
+    return stickslip.solve(s, t_end=0.3, dt=1e-2, progress=False)
+
+
+@pytest.fixture(scope="module")
+def solution():
+    return machine()
+
+
+def test_the_overview_groups_by_unit_and_hides_what_rests(solution):
+    figure = plots.plot_solution(solution)
+    seen = titles(figure)
+    assert seen == ["positions", "angles", "velocities", "angular velocities", "normal forces", "energies", "forces",
+                    "torques", "measures"]  # fmt: skip
+    units = {ax.get_title(loc="left"): ax.get_ylabel() for ax in figure.axes}
+    assert units["positions"] == "[m]"
+    assert units["angular velocities"] == "[rad/s]"
+    assert units["torques"] == "[N m]"
+    assert set(curves(figure.axes[0])) == {"bar $x$", "bar $y$"}  # the disk rests
+    assert set(curves(figure.axes[seen.index("forces")])) == {"|pin|", "spring"}
+
+
+def test_what_is_constant_looks_constant(solution):
+    ax = plots.curves(solution, ["floor.force"])
+    low, high = ax.get_ylim()
+    assert low == 0.0
+    assert 9.81 < high < 15
+
+
+def test_spikes_are_cut_and_said(ball):
+    names = replace(ball.names, contact_units=("m",))
+    P_N = np.full_like(ball.P_N, 1e-3)
+    P_N[7] = 5.0
+    ax = plots.curves(replace(ball, P_N=P_N, names=names), ["floor.P"])
+    assert ax.get_ylim()[1] < 0.1
+    assert ax.get_title(loc="right") == "peaks to 5 N s"
+
+
+def test_chosen_quantities_get_one_panel_per_unit_and_pairs_a_phase_plot(solution):
+    figure = solution.plot(quantities=["bar.x", "pin.force", "bar.y", "spring.force", ("bar.phi", "bar.phi_dot")])
+    assert titles(figure)[:2] == ["lengths", "forces"]
+    assert set(curves(figure.axes[0])) == {"bar $x$", "bar $y$"}
+    assert len(curves(figure.axes[1])) == 3
+    phase = figure.axes[2]
+    np.testing.assert_array_equal(phase.lines[0].get_xdata(), solution["bar.phi"])
+    np.testing.assert_array_equal(phase.lines[0].get_ydata(), solution["bar.phi_dot"])
+    assert "[rad/s]" in phase.get_ylabel()
+    figure.draw_without_rendering()
+    for ax in figure.axes[:2]:
+        assert ax.get_legend().get_window_extent().x0 >= ax.get_window_extent().x1
+
+
+def test_forces_have_no_value_before_the_first_step(solution):
+    force = curves(plots.curves(solution, ["spring.force", "floor.force"]))
+    assert np.isnan(force["floor force"][0])
+    assert not np.isnan(force["spring force"][0])
+
+
+def test_panels_take_and_return_axes(solution):
+    ax = Figure().add_subplot()
+    assert plots.curves(solution, ["bar.x"], ax=ax) is ax
+    ax = Figure().add_subplot()
+    assert plots.phase(solution, "bar.x", "bar.y", ax=ax) is ax
+    assert ax.get_aspect() == 1.0
+    ax = Figure().add_subplot()
+    assert plots.forces_of(solution, ["pin.force"], ax=ax) is ax
+
+
+@pytest.mark.parametrize(
+    "quantities, message",
+    [
+        ("bar.x", "must be a list of names"),
+        ([], "must be a list of names"),
+        ([3], "must be a list of names"),
+        ([("a", "b", "c")], "must be a list of names"),
+        (["bar.z"], "unknown quantity 'bar.z'; did you mean"),
+        ([("bar.x", "pin.force")], "has 2 components; choose one"),
+    ],
+)
+def test_quantities_that_cannot_be_drawn_are_named(solution, quantities, message):
+    with pytest.raises(OptionError, match=message):
+        solution.plot(quantities=quantities)
 
 
 def test_panels_show_the_data(ball):

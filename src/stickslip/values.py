@@ -49,6 +49,7 @@ class Entry:
     kind: str
     read: Callable[[], np.ndarray]
     stored: bool = True  # in the solution's own arrays; others need the system
+    of_step: bool = False  # belongs to the step that ends at its row
 
 
 _CATALOGUES: WeakKeyDictionary[Solution, dict[str, Entry]] = WeakKeyDictionary()
@@ -150,8 +151,8 @@ def _percussion(
 ) -> list[tuple[str, Entry]]:
     columns = _columns(P, where)
     return [
-        (P_name, Entry(f"{unit} s" if unit else "", "percussion", columns)),
-        (force_name, Entry(unit, "force", lambda: _per_time(columns(), solution.t))),
+        (P_name, Entry(f"{unit} s" if unit else "", "percussion", columns, of_step=True)),
+        (force_name, Entry(unit, "force", lambda: _per_time(columns(), solution.t), of_step=True)),
     ]
 
 

@@ -5,8 +5,9 @@
 >>> ax = plots.gaps(solution, which=["floor"])    # a panel alone, on a figure of its own    # doctest: +SKIP
 """
 
+from stickslip.plots.chosen import curves, phase
 from stickslip.plots.motion import animate, strip
-from stickslip.plots.overview import plot_solution
+from stickslip.plots.overview import forces_of, plot_solution
 from stickslip.plots.panels import (
     coordinates,
     energies,
@@ -23,11 +24,14 @@ from stickslip.plots.style import save
 __all__ = [
     "animate",
     "coordinates",
+    "curves",
     "energies",
+    "forces_of",
     "friction_percussions",
     "gaps",
     "iterations",
     "normal_percussions",
+    "phase",
     "plot_comparison",
     "plot_convergence",
     "plot_ledger",

@@ -1,6 +1,6 @@
 """One aspect of a solution per function, each on its own axes or on those that it is given, so that they compose.
 
-Units are SI where a quantity has one; coordinates and velocities may be lengths or angles, so they carry none.
+Every function takes `ax`, the axes to draw on (new ones if there are none), and returns them.
 """
 
 from __future__ import annotations
@@ -19,29 +19,48 @@ MOST_LINES = 9
 """More lines cannot be told apart: a panel that is not told which to draw takes the first ones and says so."""
 
 
-def coordinates(solution: Solution, ax: Axes | None = None, which: Which = None) -> Axes:
-    """Coordinates q over time; `which` of them by index or name.
+def coordinates(
+    solution: Solution,
+    ax: Axes | None = None,
+    which: Which = None,
+    *,
+    title: str = "coordinates",
+    ylabel: str | None = None,
+    of: int | None = None,
+) -> Axes:
+    """Coordinates q over time; `which` of them by index or name. `of` says how many there are, where not all are shown.
 
     >>> coordinates(solution, which=["x", "y"])    # doctest: +SKIP
     """
-    return _lines(solution.t, solution.q, solution.names.q, new_axes(ax, title="coordinates", ylabel="q"), which)
+    ax = new_axes(ax, title=title, ylabel="q" if ylabel is None else ylabel)
+    return _lines(solution.t, solution.q, solution.names.q, ax, which, of)
 
 
-def velocities(solution: Solution, ax: Axes | None = None, which: Which = None) -> Axes:
+def velocities(
+    solution: Solution,
+    ax: Axes | None = None,
+    which: Which = None,
+    *,
+    title: str = "velocities",
+    ylabel: str | None = None,
+    of: int | None = None,
+) -> Axes:
     """Velocities u over time, which jump at impacts; `which` of them by index or name.
 
     >>> velocities(solution, which=[0])    # doctest: +SKIP
     """
-    return _lines(solution.t, solution.u, solution.names.u, new_axes(ax, title="velocities", ylabel="u"), which)
+    ax = new_axes(ax, title=title, ylabel="u" if ylabel is None else ylabel)
+    return _lines(solution.t, solution.u, solution.names.u, ax, which, of)
 
 
-def gaps(solution: Solution, ax: Axes | None = None, which: Which = None) -> Axes:
+def gaps(solution: Solution, ax: Axes | None = None, which: Which = None, *, of: int | None = None) -> Axes:
     """Gaps over time; below the zero line bodies would penetrate each other, so that side is shaded.
 
     >>> gaps(solution).get_title(loc="left")    # doctest: +SKIP
     """
-    ax = new_axes(ax, title="gaps", ylabel="$g_N$  [m]")
-    _lines(solution.t, solution.gap, solution.names.contacts, ax, which)
+    units = sorted(set(solution.names.contact_units) or {"m"})
+    ax = new_axes(ax, title="gaps", ylabel=f"$g_N$  [{', '.join(units)}]")
+    _lines(solution.t, solution.gap, solution.names.contacts, ax, which, of)
     bottom, top = ax.get_ylim()
     top = max(top, solution.provenance.get("tol", 1e-8))  # rounding errors of a closed contact are no motion
     bottom = min(bottom, -0.06 * top)
@@ -56,7 +75,7 @@ def normal_percussions(solution: Solution, ax: Axes | None = None, which: Which 
 
     >>> normal_percussions(solution, which=["floor"])    # doctest: +SKIP
     """
-    ax = new_axes(ax, title="normal percussions a step", ylabel="$P_N$  [N s]")
+    ax = new_axes(ax, title="normal percussions per step", ylabel="$P_N$  [N s]")
     _spikes(solution.t, solution.P_N, solution.names.contacts, ax, which)
     ax.set_ylim(bottom=0.0)
     return ax
@@ -67,7 +86,7 @@ def friction_percussions(solution: Solution, ax: Axes | None = None, which: Whic
 
     >>> friction_percussions(solution)    # doctest: +SKIP
     """
-    ax = new_axes(ax, title="friction percussions a step", ylabel="$P_F$  [N s]")
+    ax = new_axes(ax, title="friction percussions per step", ylabel="$P_F$  [N s]")
     return _spikes(solution.t, solution.P_F, solution.names.friction_labels, ax, which)
 
 
@@ -110,7 +129,7 @@ def iterations(solution: Solution, ax: Axes | None = None) -> Axes:
 
     >>> iterations(solution)    # doctest: +SKIP
     """
-    ax = new_axes(ax, title="Newton iterations", ylabel="a step")
+    ax = new_axes(ax, title="Newton iterations", ylabel="per step")
     stats = solution.stats
     shifts = 0.2 * (np.arange(len(stats.stages)) - (len(stats.stages) - 1) / 2)  # stages side by side, not on top
     for k, (stage, shift) in enumerate(zip(stats.stages, shifts, strict=True)):
@@ -134,26 +153,31 @@ def _chosen(names: Sequence[str], which: Which) -> list[int]:
     return [names.index(item) if isinstance(item, str) else item for item in which]
 
 
-def _note_left_out(ax: Axes, names: Sequence[str], which: Which) -> None:
+def _note_left_out(ax: Axes, names: Sequence[str], which: Which, of: int | None = None) -> None:
     if which is None and len(names) > MOST_LINES:
         ax.set_title(f"first {MOST_LINES} of {len(names)}", loc="right", fontsize=SMALL, color=SOFT)
+    elif of is not None and which is not None:
+        ax.set_title(f"{len(which)} of {of}", loc="right", fontsize=SMALL, color=SOFT)
 
 
-def _lines(t: np.ndarray, values: np.ndarray, names: Sequence[str], ax: Axes, which: Which) -> Axes:
-    for k in _chosen(names, which):
-        ax.plot(t, values[:, k], color=PALETTE[k % len(PALETTE)], linewidth=LINE, label=label(names[k]))
-    _note_left_out(ax, names, which)
+def _lines(
+    t: np.ndarray, values: np.ndarray, names: Sequence[str], ax: Axes, which: Which, of: int | None = None
+) -> Axes:
+    for position, k in enumerate(_chosen(names, which)):
+        color = PALETTE[position % len(PALETTE)]
+        ax.plot(t, values[:, k], color=color, linewidth=LINE, label=label(names[k]))
+    _note_left_out(ax, names, which, of)
     legend(ax)
     return ax
 
 
 def _spikes(t: np.ndarray, values: np.ndarray, names: Sequence[str], ax: Axes, which: Which) -> Axes:
     ax.axhline(0.0, color=SOFT, linewidth=LINE, zorder=3)
-    for k in _chosen(names, which):
+    for position, k in enumerate(_chosen(names, which)):
         # One polyline 0, P, 0 per step draws a million steps as fast as a curve; a million separate stems do not.
         height = np.zeros((len(t), 3))
         height[:, 1] = values[:, k]
-        color = PALETTE[k % len(PALETTE)]
+        color = PALETTE[position % len(PALETTE)]
         ax.plot(np.repeat(t, 3), height.ravel(), color=color, linewidth=0.8 * LINE, alpha=0.85, label=label(names[k]))
     _note_left_out(ax, names, which)
     legend(ax)
