@@ -111,7 +111,7 @@ from stickslip.schemes import (
 )
 from stickslip.shapes import drawing
 from stickslip.solution import Solution, load
-from stickslip.solve import solve
+from stickslip.solve import SampledController, solve, stepper
 from stickslip.studies import continuation, gradient, periodic_orbit, sensitivity
 
 __all__ = [
@@ -184,6 +184,7 @@ __all__ = [
     "Rod",
     "Rolling",
     "RotorDisk",
+    "SampledController",
     "SchatzmanPaoli",
     "Scheme",
     "Screw",
@@ -223,6 +224,7 @@ __all__ = [
     "sensitivity",
     "shapes",
     "solve",
+    "stepper",
 ]
 
 

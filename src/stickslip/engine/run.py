@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -106,6 +106,7 @@ class ProgramRun:
         self.record = layout.places(T_1, *fields)
         self.first = 0 if start.state is None else start.state.step
         self.first_row = np.zeros(self.record.size)
+        self._loop: Callable[..., tuple[int, int]] | None = None
         self._iterations = np.zeros((CHUNK_ROWS, len(program.solved)), np.int64)
         self._residuals = np.zeros((CHUNK_ROWS, len(program.solved)))
         if start.state is None:
@@ -119,7 +120,7 @@ class ProgramRun:
             nothing = np.zeros(sum(layout.size[each] for each in RESULTS[2:]))
             self.first_row[:] = np.concatenate([[start.state.t], start.state.q, start.state.u, nothing, *extras])
             self.state = start.state
-        self._row = self.first_row
+        self.row = self.first_row  # of the last step
 
     # -- state -----------------------------------------------------------------------------------------------------
 
@@ -127,7 +128,7 @@ class ProgramRun:
     def t(self) -> float:
         """The time between two steps."""
         n = self.first + self.done
-        return self.clock.start + n * self.clock.step if self.clock.end == math.inf else float(self._row[0])
+        return self.clock.start + n * self.clock.step if self.clock.end == math.inf else float(self.row[0])
 
     @property
     def state(self) -> State:
@@ -135,7 +136,7 @@ class ProgramRun:
         layout = self.program.layout
         memory = {each.name: self.memory[layout.places(each)] for each in self.remembered}
         t, n_q, n_u = 1, layout.size[Q_0], layout.size[U_0]
-        q, u = self._row[t : t + n_q].copy(), self._row[t + n_q : t + n_q + n_u].copy()
+        q, u = self.row[t : t + n_q].copy(), self.row[t + n_q : t + n_q + n_u].copy()
         return State(self.method, self.clock.start, self.clock.step, self.first + self.done, self.t, q, u, memory)
 
     @state.setter
@@ -144,8 +145,8 @@ class ProgramRun:
         for each in self.remembered:
             self.memory[layout.places(each)] = state.memory[each.name]
         self.memory[self.clock.t_1] = state.t
-        self._row = self.first_row.copy()
-        self._row[: 1 + state.q.size + state.u.size] = np.concatenate([[state.t], state.q, state.u])
+        self.row = self.first_row.copy()
+        self.row[: 1 + state.q.size + state.u.size] = np.concatenate([[state.t], state.q, state.u])
         self.first, self.done = state.step, 0
 
     def _begin(self) -> None:
@@ -159,24 +160,51 @@ class ProgramRun:
     def _call(
         self, begin: np.ndarray, step: np.ndarray, carry: np.ndarray, first: int, last: int, rows: np.ndarray
     ) -> tuple[int, int]:
+        clock = self.clock._replace(row=first)
+        tables, options, stats = self.program.tables, self.options, (self._iterations, self._residuals)
+        loop = self._loop or self._first_loop()
+        return loop(
+            tables, begin, step, carry, self.memory, self.work, options, clock, first, last, self.record, rows, *stats
+        )
+
+    def _first_loop(self) -> Callable[..., tuple[int, int]]:
+        """The compiled loop. Numba looks at the types of all arguments at the first call (13 us); later ones go directly.
+
+        The types of one run never change, and those of two runs are the same: `advance` is compiled once.
+        """
         from stickslip.engine.advance import advance
 
-        return advance(
-            self.program.tables,
-            begin,
-            step,
-            carry,
-            self.memory,
-            self.work,
-            self.options,
-            self.clock._replace(row=first),
-            first,
-            last,
-            self.record,
-            rows,
-            self._iterations,
-            self._residuals,
-        )
+        def first(*arguments: Any) -> tuple[int, int]:
+            out = advance(*arguments)
+            overloads = list(getattr(advance, "overloads", {}).values())
+            self._loop = overloads[0].entry_point if len(overloads) == 1 else advance
+            return out
+
+        return first
+
+    def restart(self, t: float, dt: float, q: np.ndarray, u: np.ndarray) -> None:
+        """Begin anew from another state, at another time, with another step; parameters stay."""
+        layout, parameters = self.program.layout, self.memory[: self.program.layout.parameters].copy()
+        self.memory[:] = 0.0
+        self.memory[: layout.parameters] = parameters
+        self.memory[layout.places(Q_0)], self.memory[layout.places(U_0)] = q, u
+        self.clock = self.clock._replace(start=t, step=dt)
+        self.first, self.done, self.failure = 0, 0, None
+        self.row = self.first_row.copy()
+        self.row[: 1 + q.size + u.size] = np.concatenate([[t], q, u])
+        self._begin()
+
+    def look_ahead(self, dt: float) -> np.ndarray:
+        """The row of a step of another length from here; the run stays where it is."""
+        before, clock, stats = self.memory.copy(), self.clock, (self._iterations[0].copy(), self._residuals[0].copy())
+        self.clock = clock._replace(start=self.t, step=dt)
+        rows = np.empty((2, self.record.size))
+        _, failed = self._call(NOTHING, self.program.step, self.program.carry, 0, 1, rows)
+        self.memory[:], self.clock = before, clock
+        self._iterations[0], self._residuals[0] = stats
+        if failed >= 0:
+            rows[1] = np.nan
+        return rows[1]
 
     def step(self, count: int) -> Rows:
         """So many steps, or fewer if one fails or the end is reached; `failure` says why."""
@@ -199,9 +227,9 @@ class ProgramRun:
         n = last - first
         self.done += n
         if n:
-            self._row = rows[n]
+            self.row = rows[n]
         if self.clock.end < math.inf:
-            self.memory[self.clock.t_1] = self._row[
+            self.memory[self.clock.t_1] = self.row[
                 0
             ]  # the loop has looked at the next step to see that it is beyond the end
         return Rows(rows[1 : n + 1], self._iterations[:n].copy(), self._residuals[:n].copy())

@@ -2,5 +2,6 @@
 
 from stickslip.solve.door import solve
 from stickslip.solve.prepared import compiled, observe_along, prepare, program_of
+from stickslip.solve.stepper import SampledController, Stepper, stepper
 
-__all__ = ["compiled", "observe_along", "prepare", "program_of", "solve"]
+__all__ = ["SampledController", "Stepper", "compiled", "observe_along", "prepare", "program_of", "solve", "stepper"]

@@ -93,9 +93,9 @@ def solve(
     check_capability(scheme, ready.model)
     given = system.parameter_values(parameters)
     values = np.array(list(given.values()))
-    q, u = _vector(system.q_initial, q0, "q0"), _vector(system.u_initial, u0, "u0")
+    q, u = vector_of(system.q_initial, q0, "q0"), vector_of(system.u_initial, u0, "u0")
     if state is not None:
-        q, u = _vector(q, state.q, "start.q"), _vector(u, state.u, "start.u")
+        q, u = vector_of(q, state.q, "start.q"), vector_of(u, state.u, "start.u")
     announce_first_compile(say)
     check_start(ready, scheme, dt, t_0, q, u, values, initial_tol if state is None else None)
     program = program_of(system, scheme)
@@ -221,7 +221,8 @@ def is_number(value: Any) -> bool:
         return False
 
 
-def _vector(own: np.ndarray, given: Any, name: str) -> np.ndarray:
+def vector_of(own: np.ndarray, given: Any, name: str) -> np.ndarray:
+    """A vector that is given instead of `own`, as floats."""
     if given is None:
         return own
     try:

@@ -39,10 +39,12 @@ class Recorder:
         self._residuals: list[np.ndarray] = []
         self._rest: list[Rows] = []  # steps since the last row that was kept
         self._waiting = 0
+        self.taken = 0
         self.states: list[State] | None = [run.state] if states else None
 
     def take(self, rows: Rows) -> None:
         """Rows of a chunk."""
+        self.taken += len(rows.results)
         if self.states is not None and len(rows.results) and (self.run.done % self.every == 0 or self.run.complete):
             self.states.append(self.run.state)
         if self.every == 1:

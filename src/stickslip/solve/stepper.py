@@ -1,0 +1,344 @@
+"""A simulation that is stepped from outside: loops are closed, parameters change, events end a piece of the motion."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from stickslip.engine.check import check_laws, check_mass
+from stickslip.engine.kernel import compile_kernel
+from stickslip.engine.run import CHUNK_ROWS, ROUNDING, ProgramRun, Rows, Start
+from stickslip.engine.state import State
+from stickslip.errors import ConvergenceError, MethodError, ModelError, OptionError
+from stickslip.model.declaration import TIME
+from stickslip.model.given import number
+from stickslip.model.system import System
+from stickslip.schemes import Scheme
+from stickslip.schemes.spec import label, scheme_of
+from stickslip.solution import Solution
+from stickslip.solve.door import is_number, positive, vector_of, whole
+from stickslip.solve.prepared import Prepared, check_capability, check_start, prepare, program_of
+from stickslip.solve.record import Recorder
+
+FOREVER = 1e300  # end time of a scheme that decides the length of its steps
+BISECTIONS = 40  # of a step, in search of an event: 1e-12 of it
+WATCHED = 256  # steps between two searches for an event
+
+
+@dataclass(frozen=True)
+class SampledController:
+    """A sampled controller: a function that is called every `period`; its outputs hold in between (zero-order hold).
+
+    function(t, q, u) returns values of parameters by name. With states of its own, function(t, q, u, x) returns the values
+    and the new x; `state` is the first x.
+
+    >>> import stickslip as ss
+    >>> cart = ss.System("cart")
+    >>> F = cart.parameter("F", 0.0)
+    >>> (x,), (v,) = cart.coordinates("x", initial=[1.0], velocity=[0.0])
+    >>> cart.kinetic_energy(v**2 / 2)
+    >>> cart.force([F])
+    >>> damped = ss.SampledController(lambda t, q, u: {"F": -4 * q[0] - 4 * u[0]}, period=0.01)
+    >>> with ss.stepper(cart, dt=1e-3, controllers=[damped]) as sim:
+    ...     solution = sim.run(t_end=5.0)
+    >>> bool(abs(solution.q[-1, 0]) < 1e-2)
+    True
+    """
+
+    function: Callable[..., Any]
+    period: float
+    state: Any = None
+
+
+class Stepper:
+    """See `stepper`. `t`, `q`, `u`, `P_N`: where it is, and percussions of the last step."""
+
+    def __init__(self, ready: Prepared, run: ProgramRun, scheme: Scheme, controllers: Sequence[SampledController]):
+        self.system, self._ready, self._run, self._scheme = ready.model.system, ready, run, scheme
+        self._controllers = controllers
+        self._every = [_multiple(c.period, run.clock.step) for c in controllers]
+        self._x = [c.state for c in controllers]
+        self._index = {name: k for k, name in enumerate(self.system.parameter_symbols())}
+        self._free = len(self.system.parameters) == len(self._index)
+        self._checked = _checked_parameters(ready)
+        self._changed: dict[str, float] = {}
+        ends = np.cumsum(list(run.columns.values())).tolist()
+        self._slices = dict(zip(run.columns, map(slice, [0, *ends[:-1]], ends), strict=True))
+        self._closed = False
+
+    def __enter__(self) -> Stepper:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closed = True
+
+    def __repr__(self) -> str:
+        return f"<Stepper of {self.system.name!r} by {label(self._scheme)} at t = {self.t:g}>"
+
+    # -- where it is ---------------------------------------------------------------------------------------------------
+
+    @property
+    def t(self) -> float:
+        """Time."""
+        return self._run.t
+
+    @property
+    def q(self) -> np.ndarray:
+        """Coordinates."""
+        return self._run.row[self._slices["q_1"]].copy()
+
+    @property
+    def u(self) -> np.ndarray:
+        """Velocities."""
+        return self._run.row[self._slices["u_1"]].copy()
+
+    @property
+    def P_N(self) -> np.ndarray:
+        """Normal percussions of the last step."""
+        return self._run.row[self._slices["P.N"]].copy()
+
+    @property
+    def state(self) -> State:
+        """All that the next step reads; set it to go back there."""
+        return self._run.state
+
+    @state.setter
+    def state(self, state: State) -> None:
+        if not isinstance(state, State) or (state.method, state.dt) != (label(self._scheme), self._run.clock.step):
+            raise OptionError(
+                f"{state!r} does not belong to method {label(self._scheme)!r} with dt = {self._run.clock.step:g}"
+            )
+        self._run.failure = None
+        self._run.clock = self._run.clock._replace(start=state.t_start)
+        self._run.state = state
+
+    # -- what changes it -----------------------------------------------------------------------------------------------
+
+    def set(self, parameters: Mapping[str, float] | None = None, **more: float) -> None:
+        """Change parameters from the next step on.
+
+        Ranges of friction, restitution and masses are checked again where a changed parameter occurs in them.
+        """
+        changed = {**(parameters or {}), **more}
+        if self._free and all(name in self._index and name not in self._checked for name in changed):
+            for name, value in changed.items():
+                self._run.memory[self._index[name]] = number(self.system.name, f"parameter {name!r}", value)
+                self._changed[name] = float(value)
+            return
+        values = np.array(list(self.system.parameter_values({**self._changed, **changed}).values()))
+        check_mass(self._ready.model, self.t, self.q, values)
+        check_laws(self._ready.model, self.t, self.q, values)
+        self._run.memory[: values.size] = values
+        self._changed |= {name: float(value) for name, value in changed.items()}
+
+    def reset(self, *, q: Any = None, u: Any = None) -> None:
+        """Go on from other coordinates or velocities: a reset map at an event. The scheme begins anew there."""
+        q, u = vector_of(self.q, q, "q"), vector_of(self.u, u, "u")
+        self._run.restart(self.t, self._run.clock.step, q, u)
+        self._complain()
+
+    def step(self, n: int = 1) -> None:
+        """Advance by so many steps; a step that cannot be solved raises `ConvergenceError`, and the state stays before it.
+
+        Controllers act when their time has come.
+        """
+        left = whole(n=n)
+        while left:
+            left -= len(self._piece(left).results)
+
+    def run(self, t_end: float, *, stop: Any = None, save_every: int = 1) -> Solution:
+        """Advance to t_end, or until the expression `stop` changes its sign; the solution of this piece of the motion.
+
+        The step in which it happens is shortened by bisection, so that the piece ends at the event. The scheme begins anew
+        there, and periods of controllers are counted from there. `provenance["stopped"]` says whether it stopped.
+        """
+        if not is_number(t_end) or t_end < self.t:
+            raise OptionError(f"t_end = {t_end!r} must be a finite number, not before t = {self.t:g}")
+        run, begin = self._run, self._run.t
+        run.first_row = run.row.copy()
+        run.first_row[self._slices["P.g"].start : self._slices["P.F"].stop] = 0.0
+        record = Recorder(run, whole(save_every=save_every))
+        watch = None if stop is None else self._watch(stop)
+        stopped = False
+        while not stopped and run.t < t_end - ROUNDING * run.clock.step:
+            steps = math.ceil((t_end - run.t) / run.clock.step - ROUNDING)
+            state, done, row = run.state, run.done, run.row
+            rows = self._piece(steps if watch is None else min(steps, WATCHED))
+            if watch is not None:
+                seen = np.sign(watch(np.vstack([row, rows.results])))
+                crossed = np.flatnonzero((seen[:-1] != 0) & (seen[1:] != seen[:-1]))
+                if crossed.size:  # back to before the step in which it happens, and then as far as the event
+                    stopped, k = True, int(crossed[0])
+                    run.state, run.row = state, row
+                    run.first, run.done = state.step - done, done
+                    if k:
+                        record.take(run.step(k))
+                    rows = self._event(watch, seen[k])
+            record.take(rows)
+        if stopped:
+            run.restart(self.t, run.clock.step, self.q, self.u)
+            self._complain()
+        values = run.memory[: run.program.layout.parameters].copy()
+        about = {
+            "system": self.system.name,
+            "method": self._scheme.name,
+            "options": self._scheme.options,
+            "dt": run.clock.step,
+            "tol": run.options.tolerance,
+            "t_start": begin,
+            "t_end": float(t_end),
+            "parameters": dict(self._changed),
+            "complete": True,
+            "stopped": stopped,
+        }
+        return record.solution(self._ready, values, about)
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _piece(self, n: int) -> Rows:
+        """Up to n steps, to where a controller has to act."""
+        if self._closed:
+            raise OptionError("this stepper is closed; make another one")
+        run = self._run
+        at = run.first + run.done
+        for k, (controller, every) in enumerate(zip(self._controllers, self._every, strict=True)):
+            if at % every == 0:
+                if controller.state is None:
+                    self.set(controller.function(self.t, self.q, self.u))
+                else:
+                    outputs, self._x[k] = controller.function(self.t, self.q, self.u, self._x[k])
+                    self.set(outputs)
+            n = min(n, every - at % every)
+        rows = run.step(min(n, CHUNK_ROWS))
+        self._complain()
+        return rows
+
+    def _complain(self) -> None:
+        failure = self._run.failure
+        if failure is not None:
+            self._run.failure = None
+            t = self.t
+            raise ConvergenceError(
+                f"step from t = {t:g} to {failure.t_1:g}: {failure.message}",
+                time=t,
+                step=self._run.first + self._run.done,
+                stage=failure.stage,
+                residual=failure.residual,
+                solution=Recorder(self._run).solution(self._ready, self._run.memory[: len(self._index)].copy(), {}),
+            )
+
+    def _watch(self, expression: Any) -> Callable[[np.ndarray], np.ndarray]:
+        """A function of rows of results: the values of an expression of t, q, u and parameters."""
+        system, n = self.system, 1 + self.system.n_q + self.system.n_u
+        value = ca.SX(expression)
+        if value.numel() != 1:
+            raise OptionError(
+                f"stop= must be one number, such as a coordinate minus a limit; got {value.numel()} entries"
+            )
+        q, u = ca.vertcat(*[b.q for b in system.blocks]), ca.vertcat(*[b.u for b in system.blocks])
+        p = ca.vertcat(ca.SX(0, 1), *system.parameter_symbols().values())
+        f = ca.Function("stop", [TIME, q, u, p], [value], {"allow_free": True})
+        if f.has_free():
+            raise ModelError(f"{system.name}: stop= depends on {f.get_free()}, which this system does not declare")
+        kernel = compile_kernel(f)
+        memory, size = self._run.memory, self._run.program.layout.parameters
+
+        def values(rows: np.ndarray) -> np.ndarray:
+            return np.array([kernel(np.concatenate([row[:n], memory[:size]]))[0] for row in rows])
+
+        return values
+
+    def _event(self, watch: Callable[[np.ndarray], np.ndarray], sign: float) -> Rows:
+        """The shortest step from here that ends beyond the event, by bisection."""
+        run = self._run
+        low, high = 0.0, run.clock.step
+        row = run.look_ahead(high)
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            ahead = run.look_ahead(middle)
+            if np.sign(watch(ahead[None, :])[0]) == sign:
+                low = middle
+            else:
+                high, row = middle, ahead
+        run.row, run.done = row, run.done + 1
+        run.clock = run.clock._replace(start=float(row[0]) - (run.first + run.done) * run.clock.step)
+        nothing = np.zeros((1, len(run.stages)))
+        return Rows(row[None, :], nothing.astype(np.int64), nothing)
+
+
+def stepper(
+    system: System,
+    dt: float,
+    *,
+    method: str | Scheme = "rattle",
+    t_start: float = 0.0,
+    q0: Any = None,
+    u0: Any = None,
+    parameters: Mapping[str, float] | None = None,
+    controllers: Sequence[SampledController] = (),
+    tol: float = 1e-8,
+    max_iterations: int = 30,
+    initial_tol: float = 1e-6,
+    **options: Any,
+) -> Stepper:
+    """A simulation to step by hand: `with ss.stepper(system, dt) as sim: sim.step(n)`.
+
+    `sim.t`, `sim.q`, `sim.u` say where it is, `sim.set(F=2.0)` changes parameters, `sim.state` can be kept and set again,
+    `sim.reset(u=...)` is a reset map, and `sim.run(t_end, stop=...)` advances to an event and returns that piece as a solution.
+    `controllers` act at their own rates. All methods but event-driven, whose steps are decided by events.
+
+    >>> import stickslip as ss
+    >>> with ss.stepper(ss.benchmarks.bouncing_ball(), dt=1e-3) as sim:
+    ...     sim.step(100)
+    ...     fast = sim.u[0]
+    ...     sim.reset(u=[0.0])
+    >>> round(sim.t, 9), round(fast, 3)
+    (0.1, -0.981)
+    """
+    scheme = scheme_of(method, options)
+    if not isinstance(system, System):
+        raise OptionError(f"stepper needs a System, such as stickslip.benchmarks.slider_crank(), got {system!r}")
+    dt, tol, t_start = positive(dt=dt), positive(tol=tol), float(number("stepper", "t_start", t_start))
+    ready = prepare(system)
+    check_capability(scheme, ready.model)
+    values = np.array(list(system.parameter_values(parameters).values()))
+    q, u = vector_of(system.q_initial, q0, "q0"), vector_of(system.u_initial, u0, "u0")
+    check_start(ready, scheme, dt, t_start, q, u, values, positive(initial_tol=initial_tol))
+    steps, iterations = 2**62, whole(max_iterations=max_iterations)
+    start = Start(values, q, u, t_start, FOREVER, dt, steps, tol, iterations, 0.0, label(scheme))
+    run = scheme.start(program_of(system, scheme), start)
+    if not isinstance(run, ProgramRun):
+        raise MethodError(f"method {scheme.name!r} has no steps to be stepped by; take another one")
+    sim = Stepper(ready, run, scheme, controllers)
+    sim._changed = {name: float(value) for name, value in (parameters or {}).items()}
+    sim._complain()
+    return sim
+
+
+def _multiple(period: float, dt: float) -> int:
+    """A period in steps."""
+    period = positive(period=period)
+    every = round(period / dt)
+    if every < 1 or abs(every * dt - period) > 1e-9 * period:
+        raise OptionError(f"period = {period:g} of a controller must be a multiple of dt = {dt:g}")
+    return every
+
+
+def _checked_parameters(ready: Prepared) -> frozenset[str]:
+    """Parameters that occur in masses or laws, whose range is checked when they change."""
+    names = list(ready.model.system.parameter_symbols())
+    found: set[str] = set()
+    kinds = {part.type.key: part for part in ready.model.parts}
+    depends: dict[str, list[int]] = {}
+    for key, part in kinds.items():
+        e = part.type.expressions
+        laws = ca.veccat(e.mu, e.radius, e.e_N, e.e_F, part.type.M(TIME, e.q))
+        depends[key] = [k for k in range(e.p.numel()) if ca.depends_on(laws, e.p[k])]
+    for part in ready.model.parts:
+        found |= {names[part.parameters[k]] for k in depends[part.type.key]}
+    return frozenset(found)

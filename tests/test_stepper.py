@@ -1,0 +1,149 @@
+"""Stepping by hand: the same motion as `solve`, closed loops, events, reset maps."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+import stickslip as ss
+
+METHODS = [name for name in ss.METHODS if name != "event-driven"]
+
+
+def cart(mass=2.0):
+    s = ss.System("cart")
+    m, F, mu = s.parameter("m", mass), s.parameter("F", 0.0), s.parameter("mu", 0.3)
+    (x,), (v,) = s.coordinates("x", initial=[1.0], velocity=[0.0])
+    s.kinetic_energy(m * v**2 / 2)
+    s.force([F])
+    s.friction(slip=v, radius=mu)
+    return s, x, v
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_stepping_is_solving(method):
+    ball = ss.benchmarks.bouncing_ball()
+    whole = ss.solve(ball, 0.6, 1e-2, method=method, progress=False)
+    with ss.stepper(ball, 1e-2, method=method) as sim:
+        for n in (1, 4, 7, 30, 1):
+            sim.step(n)
+            k = int(np.flatnonzero(whole.t == sim.t)[0])
+            assert (sim.q, sim.u) == (whole.q[k], whole.u[k])
+            assert whole.P_N[k] == sim.P_N
+
+
+def test_states_can_be_kept_and_set():
+    with ss.stepper(ss.benchmarks.slider_crank(), 1e-4, method="generalized-alpha") as sim:
+        sim.step(50)
+        kept = sim.state
+        sim.step(50)
+        there = sim.state
+        sim.state = kept
+        assert sim.t == kept.t
+        sim.step(50)
+        assert sim.state.same(there)
+        with pytest.raises(ss.OptionError, match="does not belong to method"):
+            sim.state = ss.solve(ss.benchmarks.slider_crank(), 1e-3, 1e-4, progress=False).state
+
+
+def test_parameters_change_from_the_next_step_on():
+    system, *_ = cart()
+    with ss.stepper(system, 1e-3, parameters={"mu": 0.0}) as sim:
+        sim.set(F=4.0)
+        sim.step(100)
+        assert sim.u[0] == pytest.approx(0.2)  # F/m t
+        sim.set({"m": 4.0})
+        sim.step(100)
+        assert sim.u[0] == pytest.approx(0.3)
+        with pytest.raises(ss.ModelError, match="unknown parameter 'G'"):
+            sim.set(G=1.0)
+        with pytest.raises(ss.ModelError, match="mu|radius"):
+            sim.set(mu=-1.0)  # checked, because it is a law
+        with pytest.raises(ss.ModelError, match="must be a finite number"):
+            sim.set(F=np.nan)
+        sim.step()
+        assert sim.u[0] == pytest.approx(0.301)
+
+
+def test_a_sampled_controller_holds_its_output():
+    """With the zero-order hold of period T, x' = x + T v + T^2 F/(2m) exactly; the loop is that of the textbook."""
+    system, *_ = cart(mass=1.0)
+    period, calls = 0.05, []
+
+    def pd(t, q, u, memory):
+        calls.append(t)
+        return {"F": -3.0 * q[0] - 2.0 * u[0]}, memory + 1
+
+    controller = ss.SampledController(pd, period, state=0)
+    with ss.stepper(system, 1e-3, parameters={"mu": 0.0}, controllers=[controller]) as sim:
+        solution = sim.run(1.0)
+    x, v = 1.0, 0.0
+    for _ in range(20):
+        F = -3.0 * x - 2.0 * v
+        x, v = x + period * v + period**2 * F / 2, v + period * F
+    assert solution.q[-1, 0] == pytest.approx(x, abs=1e-12)
+    assert solution.u[-1, 0] == pytest.approx(v, abs=1e-12)
+    assert np.allclose(calls, period * np.arange(20))
+    with pytest.raises(ss.OptionError, match="must be a multiple of dt"):
+        ss.stepper(system, 1e-3, controllers=[ss.SampledController(pd, 1.5e-3)])
+
+
+def test_a_stop_event_is_located_by_bisection():
+    """A ball that is thrown up: v = 0 at t = v_0/g, whatever dt is."""
+    ball = ss.benchmarks.bouncing_ball()
+    v = ball.blocks[0].u[0]
+    for dt in (1e-3, 7e-3, 0.03):
+        with ss.stepper(ball, dt, q0=[1.0], u0=[2.0]) as sim:
+            up = sim.run(1.0, stop=v)
+            assert up.provenance["stopped"]
+            assert sim.t == pytest.approx(2.0 / 9.81, abs=1e-12)
+            assert up.t[-1] == sim.t
+            assert abs(sim.u[0]) < 1e-12
+            down = sim.run(sim.t + 0.1)
+            assert not down.provenance["stopped"]
+            assert down.t[0] == up.t[-1]
+            assert down.u[-1, 0] == pytest.approx(-9.81 * (down.t[-1] - down.t[0]))
+
+
+def test_a_reset_map_at_an_event():
+    """A ball without a floor bounces by a reset map: the impact times are those of the closed formula."""
+    s = ss.System("ball without a floor")
+    (y,), (v,) = s.coordinates("y", initial=[1.0], velocity=[0.0])
+    s.kinetic_energy(v**2 / 2)
+    s.potential_energy(9.81 * y)
+    times = []
+    with ss.stepper(s, 1e-2) as sim:
+        for _ in range(4):
+            sim.run(10.0, stop=y)
+            times.append(sim.t)
+            sim.reset(u=-0.5 * sim.u, q=[0.0])
+            sim.step()
+    fall = np.sqrt(2 / 9.81)
+    assert np.allclose(times, fall + 2 * fall * np.cumsum([0, 0.5, 0.25, 0.125]), atol=1e-9)
+
+
+def test_bad_stops_and_methods():
+    ball = ss.benchmarks.bouncing_ball()
+    with pytest.raises(ss.MethodError, match="no steps to be stepped by"):
+        ss.stepper(ball, 1e-2, method="event-driven")
+    with ss.stepper(ball, 1e-2) as sim:
+        with pytest.raises(ss.ModelError, match="does not declare"):
+            sim.run(1.0, stop=cart()[1])
+        with pytest.raises(ss.OptionError, match="one number"):
+            sim.run(1.0, stop=np.array([1.0, 2.0]))
+        with pytest.raises(ss.OptionError, match="not before"):
+            sim.run(-1.0)
+    with pytest.raises(ss.OptionError, match="closed"):
+        sim.step()
+
+
+def test_a_call_is_cheap():
+    """20 us is the aim, which bench/overhead.py measures; here only that nobody makes it a hundred times slower."""
+    with ss.stepper(ss.benchmarks.bouncing_ball(), 1e-5) as sim:
+        sim.step(10)
+        begin = time.perf_counter()
+        for _ in range(200):
+            sim.step()
+        assert (time.perf_counter() - begin) / 200 < 2e-3
