@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from stickslip.engine.derive import Instance, Model, PartType, numeric_mass, numeric_stiffness
+from stickslip.engine.derive import Instance, Model, PartType
+from stickslip.engine.numbering import Numbering
 from stickslip.errors import InitialStateError, ModelError
 from stickslip.model.declaration import check_law_value
 
@@ -74,10 +75,11 @@ def highest_frequency(model: Model, t: float, q: np.ndarray, parameters: np.ndar
     """
     if not 0 < model.system.n_u <= 400:
         return 0.0
-    K = numeric_stiffness(model, t, q, parameters)
+    numbering = Numbering(model)
+    K = numbering.matrix("stiffness", t, q, parameters)
     if not np.isfinite(K).all() or not K.any():
         return 0.0
-    L = np.linalg.cholesky(numeric_mass(model, t, q, parameters))
+    L = np.linalg.cholesky(numbering.matrix("M", t, q, parameters))
     half = np.linalg.solve(L, K)
     scaled = np.linalg.solve(L, half.T)
     return float(np.sqrt(max(0.0, np.linalg.eigvalsh((scaled + scaled.T) / 2)[-1])))

@@ -1,62 +1,134 @@
-"""The index tables that the compiled loop reads: names of their columns, and nothing else.
+"""The tables that the compiled loop reads: patterns of part types, and one row of integers per instance.
 
-All stages of a program share one set of tables, one below the other. A *problem* is a stage that is solved, an *evaluation*
-one that only gives fields new values. Both call kernels in *groups*: one kernel, many instances of a part type. The outputs
-of all kernels of a problem lie one after another in the array `raw`; every other table points into it.
+A *kind* is a part type with its instances. Each instance has one row of `dofs`: where its coordinates, velocities, rows of
+constraints and parameters begin. Everything else is a *pattern*, written once per stage and kind: a place is `start` plus the
+integer in `column` of the instance's row. So adding an instance adds one row, and the number of instances and their rows may
+change while the loop runs.
+
+A *problem* is a stage that is solved, an *evaluation* one that only gives fields new values. Both call kernels in *groups*:
+one kernel for all instances of a kind.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from stickslip.jit import records
+
 SOLVE, EVALUATE, COPY, JUMP, JUMP_UNLESS, AGAIN = range(6)  # instructions: (code, argument, argument, argument)
 
-# problems: sizes and where the rows of this problem begin and end in the other tables
-N, SLOT, GROUP_0, GROUP_1, ROW_0, ROW_1, ENTRY_0, ENTRY_1, DIAGONAL_0, DIAGONAL_1, BLOCK_0, LAW_0, BLOCK_1 = range(13)
-BAND = 13  # half bandwidth of the matrix in the order of `order`, or -1 for a dense one
-PROBLEM_WIDTH = 14
 
-# evaluations
-E_GROUP_0, E_GROUP_1, CLEAR_0, CLEAR_1, SCATTER_0, SCATTER_1 = range(6)
-EVALUATION_WIDTH = 6
+def _integers(*names: str) -> np.dtype:
+    return np.dtype([(name, np.int64) for name in names])
 
-# groups
-ADDRESS, COUNT, N_IN, N_OUT, GATHER, RAW = range(6)
-GROUP_WIDTH = 6
 
-# blocks: laws of SIZE rows, from ROW on. WHERE, STATUS, WHEN and UNLESS are places in memory or -1. Y, Z and RADIUS point
-# to values in raw; the triplets of dy, dz and dradius are the rows FIRST to Y_LAST, to Z_LAST and to RADIUS_LAST of
-# `parts`. OWN is 1 if z depends on its own unknown alone, so that z = 0 fixes it without a linear system. Those from
-# BLOCK_0 to LAW_0 are bilateral: they have one branch only, so their values and triplets are among `rows` and `entries`,
-# and here they only serve to find the scale of their multipliers, from the rows PAIR_0 to PAIR_1 of `pairs`.
-KIND, SIZE, ROW, WHERE, STATUS, WHEN, UNLESS, Y, Z, RADIUS, FIRST, Y_LAST, Z_LAST, RADIUS_LAST, OWN = range(15)
-PAIR_0, PAIR_1 = 15, 16
-BLOCK_WIDTH = 17
+# `count` of `capacity` instances are active; their rows of `width` integers begin at `first` in `dofs`.
+KIND = _integers("count", "capacity", "first", "width")
+
+# A place that depends on the instance: in the memory, or among the unknowns of a problem. `once`: of the first instance only.
+PLACE = _integers("start", "column", "once")
+
+# `n` unknowns; where this problem's rows begin and end in the other tables. `order` is where its order of elimination begins,
+# `band` the half bandwidth in that order, or one of the two below.
+PROBLEM = _integers("n", "n_elements", "group_0", "group_1", "segment_0", "segment_1", "order", "band", "n_entries")
+DENSE, SPARSE = -1, -2
+
+# A vector of unknowns: `length` of them from `first` on lie in the memory from `start` on.
+SEGMENT = _integers("start", "first", "length")
+
+# An unknown in the order of elimination; those of one body, or of one law, share a `node`, which is negative for laws.
+UNKNOWN = _integers("unknown", "node")
+
+EVALUATION = _integers("group_0", "group_1", "segment_0", "segment_1")  # segments are cleared before outputs are added
+
+# A kernel (its address) for all instances of a kind. Its inputs are `n_in` places from `inputs` on, its outputs `n_out`
+# numbers. In a problem `unknowns` begins the places of the local unknowns among all unknowns; rows, entries and diagonal are
+# summands of the residual and its Jacobian (all of them `ENTRY`); `law_0` to `law` are bilateral constraints, `law` to `law_1`
+# laws with branches. `instance` and `element` number the first instance and the first law. Where `gap_kernel` is not 0, an
+# instance whose places `silent` hold zeros, and whose gaps this kernel finds open, contributes nothing and is left out.
+# In an evaluation the outputs are added to the places from `unknowns` on.
+GROUP = _integers(
+    *("kind", "kernel", "n_in", "n_out", "inputs", "unknowns", "n_unknowns"),
+    *("row_0", "row_1", "entry_0", "entry_1", "diagonal_0", "diagonal_1", "law_0", "law", "law_1"),
+    *("instance", "element", "gap_kernel", "n_gap_in", "gap_inputs", "silent_0", "silent_1"),
+)
+
+# An output that is added to the row of a local unknown, or its derivative by a local unknown; of laws the row is a component.
+ENTRY = _integers("row", "unknown", "output")
+
+# A law of so many `rows`, those of the local unknowns from `unknown` on. Its masks open_where, mark, only_where, except_where
+# are starts of places in `column`, or -1. y, z and radius are outputs; the derivatives of y are the entries from `y_0` to
+# `y_end`, those of z from there to `z_end`, those of the radius from there to `radius_end`. `own` is 1 if z depends on its own
+# unknown alone, so that z = 0 fixes it without a linear system. The pairs are products that make up dy/dz.
+LAW = _integers(
+    *("kind", "rows", "unknown", "column", "open_where", "mark", "only_where", "except_where", "y", "z", "radius"),
+    *("y_0", "y_end", "z_end", "radius_end", "own", "pair_0", "pair_1"),
+)
+PAIR = _integers(
+    "component", "y", "z", "row"
+)  # outputs of dy/dx and of d row/dz, or -1 where x is z itself; the row of x
 
 
 class Tables(NamedTuple):
-    """problems, evaluations, groups, blocks: as named above. The others:
+    """All tables of a program, each for all stages, one below the other."""
 
-    gather: places of a kernel's inputs in memory; slots: of the unknowns, `order` in which they are eliminated.
-    rows (row, raw): summands of rows without branches; entries (row, col, raw): triplets of their Jacobian, sorted by column;
-    diagonal (row, raw): those with row = col.
-    parts (component, col, raw): triplets of laws; pairs (component, raw of dy/dx, raw of d row/dz or -1, row): products that
-    make up dy/dz by way of x. clear, scatter (place, raw): what an evaluation sets to zero and adds to.
-    """
-
+    kinds: np.ndarray
+    dofs: np.ndarray
     problems: np.ndarray
     evaluations: np.ndarray
-    groups: np.ndarray
-    gather: np.ndarray
-    slots: np.ndarray
+    segments: np.ndarray
     order: np.ndarray
-    rows: np.ndarray
+    groups: np.ndarray
+    places: np.ndarray
     entries: np.ndarray
-    diagonal: np.ndarray
-    blocks: np.ndarray
-    parts: np.ndarray
+    laws: np.ndarray
     pairs: np.ndarray
-    clear: np.ndarray
-    scatter: np.ndarray
+
+
+TYPES: dict[str, Any] = {
+    "kinds": KIND,
+    "dofs": np.dtype(np.int64),
+    "problems": PROBLEM,
+    "evaluations": EVALUATION,
+    "segments": SEGMENT,
+    "order": UNKNOWN,
+    "groups": GROUP,
+    "places": PLACE,
+    "entries": ENTRY,
+    "laws": LAW,
+    "pairs": PAIR,
+}
+
+
+class TableBuilder:
+    """Tables in the making: rows are appended, and found again by their number."""
+
+    def __init__(self) -> None:
+        self._pieces: dict[str, list[np.ndarray]] = {name: [] for name in Tables._fields}
+        self.length: dict[str, int] = dict.fromkeys(Tables._fields, 0)
+
+    def append(self, name: str, rows: Sequence | np.ndarray | Iterable) -> tuple[int, int]:
+        """Add rows (tuples in the order of the table's columns); the first number, and the one after the last."""
+        piece = np.asarray(rows if isinstance(rows, np.ndarray) else list(rows), np.int64)
+        if TYPES[name].names:
+            piece = np.ascontiguousarray(piece.reshape(-1, len(TYPES[name].names))).view(TYPES[name])[:, 0]
+        first = self.length[name]
+        self._pieces[name].append(piece)
+        self.length[name] += len(piece)
+        return first, self.length[name]
+
+    def record(self, name: str, **values: int) -> int:
+        """Add one row by the names of its columns; its number."""
+        return self.append(name, [tuple(values[column] for column in TYPES[name].names)])[0]
+
+    def tables(self) -> Tables:
+        """All that was added."""
+        return Tables(
+            **{
+                name: records(np.concatenate([np.zeros(0, TYPES[name]), *pieces]).astype(TYPES[name]))
+                for name, pieces in self._pieces.items()
+            }
+        )

@@ -39,9 +39,19 @@ class Coordinates:
     u_units: tuple[str, ...] = ()
 
     @property
+    def n_q(self) -> int:
+        """Number of coordinates."""
+        return self.q_initial.size
+
+    @property
+    def n_u(self) -> int:
+        """Number of velocities."""
+        return self.u_initial.size
+
+    @property
     def canonical(self) -> bool:
         """Whether qdot = u."""
-        return self.q.numel() == self.u.numel() and ca.is_equal(self.qdot, self.u, 1)
+        return self.n_q == self.n_u and ca.is_equal(self.qdot, self.u, 1)
 
 
 @dataclass(frozen=True)

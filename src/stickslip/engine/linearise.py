@@ -1,0 +1,175 @@
+"""One step of Newton's method: the linear system of the unknowns that are kept, and its solution.
+
+Unknowns that a law fixes by itself (open contacts) never enter the linear system; nor do those of idle instances, whose step
+is zero.
+"""
+
+from __future__ import annotations
+
+from stickslip.engine.tables import DENSE, SPARSE, Tables
+from stickslip.engine.work import IDLE, Work
+from stickslip.jit import jit_inline
+from stickslip.nonsmooth.laws import CLOSED, OFF, OPEN, SLIP, slip_weights
+from stickslip.nonsmooth.linear import eliminate, eliminate_band
+from stickslip.nonsmooth.sparse import solve_islands
+
+# Pivots of a system of unit scale: dependent constraints leave rounding errors, 1e-16 to 1e-14.
+SINGULAR = 1e-11
+# Then each constraint row gets a compliance of this size. The residual stays exact, so Newton's method converges as before,
+# by a factor of 1e-8 a step, to multipliers close to those it started from.
+COMPLIANCE = 1e-8
+
+
+@jit_inline
+def keep_unknowns(tables: Tables, k: int, work: Work) -> int:
+    """Fix the unknowns that laws determine by themselves, number the others; how many these are."""
+    problem, dofs, x = tables.problems[k], tables.dofs, work.x
+    n = problem.n
+    for i in range(n):
+        x[i].column = 0
+    for g in range(problem.group_0, problem.group_1):
+        group = tables.groups[g]
+        if group.law == group.law_1:
+            continue
+        kind = tables.kinds[group.kind]
+        row, element = kind.first, group.element + group.law - group.law_0
+        for instance in range(group.instance, group.instance + kind.count):
+            offset = work.offset[instance]
+            for b in range(group.law, group.law_1):
+                law, branch = tables.laws[b], work.branch[element + b - group.law]
+                place = tables.places[group.unknowns + law.unknown]
+                first = place.start + dofs[row + place.column]
+                if offset == IDLE:
+                    for i in range(first, first + law.rows):
+                        x[i].column, x[i].step = -1, 0.0
+                elif branch != OFF:
+                    for i in range(first, first + law.rows):
+                        x[i].factor = 1.0 if branch == CLOSED else x[i].scale
+                    if branch == OPEN and law.own == 1:
+                        for e in range(law.y_end, law.z_end):
+                            i = first + tables.entries[e].row
+                            x[i].column = -1
+                            x[i].step = x[i].residual / work.outputs[offset + tables.entries[e].output]
+            row += kind.width
+            element += group.law_1 - group.law_0
+    m = 0
+    for place_in_order in range(problem.order, problem.order + n):
+        i = tables.order[place_in_order].unknown
+        if x[i].column == 0:
+            x[i].column = m
+            x[m].kept = i
+            m += 1
+    return m
+
+
+@jit_inline
+def _add(work: Work, sparse: bool, count: int, i: int, j: int, stride: int, band: int, value: float) -> int:
+    """Add an entry to the matrix; the number of triplets."""
+    if sparse:
+        entry = work.entries[count]
+        entry.row, entry.column, entry.value = i, j, value
+        return count + 1
+    work.matrix[i * stride + j + band] += value
+    return count
+
+
+@jit_inline
+def fill(tables: Tables, k: int, work: Work, m: int, compliance: float) -> int:
+    """The linear system of the unknowns that are kept, in unit scale: summed into dense or banded rows, or triplets.
+
+    Entry (i, j) lies at i stride + j + band, or is one of the triplets, whose number is returned. Columns of fixed unknowns go
+    to the right-hand side, with the known step.
+    """
+    problem, dofs, outputs, x, local = tables.problems[k], tables.dofs, work.outputs, work.x, work.local
+    band, stride, size, sparse, count = 0, m, m * m, problem.band == SPARSE, 0
+    if problem.band >= 0:
+        band, stride, size = problem.band, 3 * problem.band, m * (3 * problem.band + 1)
+    if not sparse:
+        for i in range(size):
+            work.matrix[i] = 0.0
+    for i in range(m):
+        work.right[i] = x[x[i].kept].residual * x[x[i].kept].factor
+    for g in range(problem.group_0, problem.group_1):
+        group = tables.groups[g]
+        kind = tables.kinds[group.kind]
+        row, element = kind.first, group.element
+        for instance in range(group.instance, group.instance + kind.count):
+            offset = work.offset[instance]
+            if offset == IDLE:
+                row += kind.width
+                element += group.law_1 - group.law_0
+                continue
+            for i in range(group.n_unknowns):
+                place = tables.places[group.unknowns + i]
+                local[i] = place.start + dofs[row + place.column]
+            for e in range(group.entry_0, group.entry_1):
+                entry = tables.entries[e]
+                i, j = local[entry.row], local[entry.unknown]
+                value = outputs[offset + entry.output] * x[i].factor
+                if x[j].column >= 0:
+                    count = _add(work, sparse, count, x[i].column, x[j].column, stride, band, value * x[j].unit)
+                else:
+                    work.right[x[i].column] -= value * x[j].step
+            if compliance > 0.0:
+                for b in range(group.law_0, group.law):
+                    i = x[local[tables.laws[b].unknown]].column
+                    count = _add(work, sparse, count, i, i, stride, band, compliance)
+            for b in range(group.law, group.law_1):
+                law, at = tables.laws[b], element + b - group.law_0
+                branch, first = work.branch[at], local[law.unknown]
+                if x[first].column < 0 or branch == OFF:
+                    continue
+                e_0, e_1 = law.y_0, law.radius_end
+                if branch == SLIP:
+                    slip_weights(work.direction, at, law.rows, outputs[offset + law.radius], x[first].prox, work.weight)
+                elif branch == CLOSED:
+                    e_1 = law.y_end
+                else:
+                    e_0, e_1 = law.y_end, law.z_end
+                for e in range(e_0, e_1):
+                    slope = tables.entries[e]
+                    c, j = slope.row, local[slope.unknown]
+                    a_0, a_1 = (0, law.rows) if branch == SLIP else (c, c + 1)
+                    for a in range(a_0, a_1):
+                        value = outputs[offset + slope.output] * x[first + a].factor
+                        if branch == SLIP:
+                            if e >= law.z_end:
+                                value *= work.direction[at, a]
+                            else:
+                                value *= work.weight[0 if e < law.y_end else 1, a, c]
+                        i = x[first + a].column
+                        if x[j].column >= 0:
+                            count = _add(work, sparse, count, i, x[j].column, stride, band, value * x[j].unit)
+                        else:
+                            work.right[i] -= value * x[j].step
+                if branch == CLOSED and compliance > 0.0:
+                    for a in range(law.rows):
+                        i = x[first + a].column
+                        count = _add(work, sparse, count, i, i, stride, band, compliance)
+            row += kind.width
+            element += group.law_1 - group.law_0
+    return count
+
+
+@jit_inline
+def newton_step(tables: Tables, k: int, work: Work, soft: float) -> bool:
+    """The step of Newton's method in work.step, with compliant constraints if asked or if they are dependent; False if none."""
+    problem, x = tables.problems[k], work.x
+    m, band = keep_unknowns(tables, k, work), problem.band
+    compliance, threshold, solved = soft, SINGULAR, False
+    for _ in range(2):
+        count = fill(tables, k, work, m, compliance)
+        if band == DENSE:
+            solved = eliminate(work.matrix, work.right, m, threshold, work.rows, work.columns)
+        elif band == SPARSE:
+            for i in range(m):
+                work.columns[i] = tables.order[problem.order + x[i].kept].node
+            solved = solve_islands(m, work.entries[:count], work.columns, work.right, threshold)
+        else:
+            solved = eliminate_band(work.matrix, work.right, m, band, threshold)
+        if solved:
+            break
+        compliance, threshold = max(COMPLIANCE, soft), 0.0
+    for i in range(m):
+        x[x[i].kept].step = work.right[i] * x[x[i].kept].unit
+    return solved

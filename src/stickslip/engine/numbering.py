@@ -1,0 +1,144 @@
+"""One numbering of everything: coordinates, velocities, constraints, contacts, friction and parameters.
+
+The loop, the checks, the names of the columns of a solution and the event-driven scheme all read it here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from stickslip.engine.derive import Model
+from stickslip.engine.mechanics import PartType
+
+MULTIPLIERS = ("g", "gamma", "N", "F")  # spaces of constraints; each row belongs to one part
+
+
+@dataclass(frozen=True)
+class Kind:
+    """All instances of one part type. `members` are their numbers among nodes and parts."""
+
+    type: PartType
+    is_node: bool
+    members: np.ndarray
+    blocks: np.ndarray  # (members, blocks)
+    parameters: np.ndarray  # (members, parameters)
+
+    def first(self) -> Kind:
+        """The first instance alone."""
+        return replace(self, members=self.members[:1], blocks=self.blocks[:1], parameters=self.parameters[:1])
+
+
+class Numbering:
+    """Size of each space, and the rows of it that each instance owns or touches.
+
+    A row of integers of an instance (`dofs`) holds, in this order: a zero; the first coordinate and the first velocity of
+    every block that it touches; its first row in each of the spaces g, gamma, N and F; its parameters.
+    """
+
+    def __init__(self, model: Model):
+        self.model = model
+        blocks = model.system.blocks
+        self._first = {x: np.cumsum([0, *[getattr(b, f"n_{x}") for b in blocks]]) for x in ("q", "u")}
+        self.size = {"q": int(self._first["q"][-1]), "u": int(self._first["u"][-1]), "one": 1}
+        self.instances = model.nodes + model.parts
+        self._own = {}
+        for x in MULTIPLIERS:
+            at = np.cumsum([0, *[instance.type.n[x] for instance in self.instances]])
+            self._own[x], self.size[x] = at[:-1], int(at[-1])
+        self.kinds = self._sorted()
+
+    def _sorted(self) -> tuple[Kind, ...]:
+        """Nodes first: on them it is found whether positions can be eliminated."""
+        found: dict[tuple[bool, str], list[int]] = {}
+        nodes = len(self.model.nodes)
+        for i, instance in enumerate(self.instances):
+            found.setdefault((i >= nodes, instance.type.key), []).append(i)
+        return tuple(
+            Kind(
+                self.instances[members[0]].type,
+                not is_part,
+                np.array(members, np.int64),
+                _table([self.instances[i].blocks for i in members]),
+                _table([self.instances[i].parameters for i in members]),
+            )
+            for (is_part, _), members in sorted(found.items(), key=lambda item: item[0][0])
+        )
+
+    # -- rows of integers --------------------------------------------------------------------------------------------
+
+    def width(self, kind: Kind) -> int:
+        """Integers in the row of an instance."""
+        return 1 + 2 * kind.blocks.shape[1] + len(MULTIPLIERS) + kind.parameters.shape[1]
+
+    def dofs(self, kind: Kind) -> np.ndarray:
+        """The rows of all instances."""
+        out = np.zeros((len(kind.members), self.width(kind)), np.int64)
+        n = kind.blocks.shape[1]
+        for k in range(n):
+            for j, x in enumerate(("q", "u")):
+                out[:, 1 + 2 * k + j] = self._first[x][kind.blocks[:, k]]
+        for j, x in enumerate(MULTIPLIERS):
+            out[:, 1 + 2 * n + j] = self._own[x][kind.members]
+        out[:, 1 + 2 * n + len(MULTIPLIERS) :] = kind.parameters
+        return out
+
+    def places(self, kind: Kind, space: str) -> np.ndarray:
+        """Where a part finds its local slice of a field: (offset, column of its row of integers) of each component."""
+        n = kind.blocks.shape[1]
+        if space in ("q", "u"):
+            sizes = getattr(kind.type.expressions, f"n_{space}")
+            column = 1 + (space == "u")
+            pairs = [(i, column + 2 * k) for k, size in enumerate(sizes) for i in range(size)]
+        elif space == "one":
+            pairs = [(0, 0)]
+        elif space == "parameters":
+            pairs = [(0, 1 + 2 * n + len(MULTIPLIERS) + k) for k in range(kind.parameters.shape[1])]
+        else:
+            column = 1 + 2 * n + MULTIPLIERS.index(space)
+            pairs = [(i, column) for i in range(kind.type.n[space])]
+        return np.array(pairs, np.int64).reshape(-1, 2)
+
+    def places_of(self, kind: Kind, vectors: Sequence[tuple[str, int]]) -> np.ndarray:
+        """The places of several vectors, one below the other, each given by its space and by where it begins."""
+        out = [np.zeros((0, 2), np.int64)]
+        for space, start in vectors:
+            places = self.places(kind, space)
+            places[:, 0] += start
+            out.append(places)
+        return np.vstack(out)
+
+    def column(self, kind: Kind, space: str) -> int:
+        """The column in which an instance's first row of g, gamma, N or F stands."""
+        return 1 + 2 * kind.blocks.shape[1] + MULTIPLIERS.index(space)
+
+    def rows(self, kind: Kind, space: str) -> np.ndarray:
+        """The same for all instances as numbers in the space: (members, components)."""
+        pairs = self.places(kind, space)
+        return self.dofs(kind)[:, pairs[:, 1]] + pairs[:, 0]
+
+    # -- matrices ------------------------------------------------------------------------------------------------------
+
+    def evaluate(self, kind: Kind, name: str, t: float, q: np.ndarray, parameters: np.ndarray) -> np.ndarray:
+        """A function of (t, q) of a type for all of its instances: (members, ...) as `PartType.evaluate` returns it."""
+        count = len(kind.members)
+        columns = q[self.rows(kind, "q")].T, parameters[kind.parameters].T.reshape(-1, count)
+        values = kind.type.evaluate(name, t, *columns)
+        return np.moveaxis(values.reshape(values.shape[0], count, -1), 1, 0)
+
+    def matrix(self, name: str, t: float, q: np.ndarray, parameters: np.ndarray) -> np.ndarray:
+        """The sum over parts of a square matrix in the space of velocities ("M", "stiffness"), dense; for checks."""
+        total = np.zeros((self.size["u"], self.size["u"]))
+        for kind in self.kinds:
+            if kind.is_node or not kind.type.n_u:
+                continue
+            rows = self.rows(kind, "u")
+            values = self.evaluate(kind, name, t, q, parameters)
+            np.add.at(total, (rows[:, :, None], rows[:, None, :]), values)
+        return total
+
+
+def _table(rows: Sequence[tuple[int, ...]]) -> np.ndarray:
+    return np.array(rows, dtype=np.int64).reshape(len(rows), -1)

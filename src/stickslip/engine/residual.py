@@ -1,0 +1,229 @@
+"""A stage at an iterate: kernels of all instances, branches of all laws, the residual and its scales.
+
+The stage is brought to unit scale: a smooth row is divided by its diagonal entry (a mass), a multiplier is measured in units
+of the diagonal of the Delassus operator dy/dz, so that all rows and unknowns have the dimension of coordinates and velocities.
+That is also the one measure of the residual: the largest row, as an error in coordinates and velocities.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stickslip.engine.call import call_kernel
+from stickslip.engine.tables import Tables
+from stickslip.engine.work import IDLE, Work
+from stickslip.jit import jit_inline
+from stickslip.nonsmooth.laws import CLOSED, NORMAL, OFF, OPEN, SLIP, ball_branch, normal_branch
+
+
+@jit_inline
+def gather(tables: Tables, first: int, count: int, row: int, memory: np.ndarray, work: Work) -> None:
+    """The inputs of a kernel for the instance whose integers begin at `row`."""
+    for i in range(count):
+        work.inputs[i] = memory[tables.places[first + i].start + tables.dofs[row + tables.places[first + i].column]]
+
+
+@jit_inline
+def _is_idle(tables: Tables, g: int, row: int, memory: np.ndarray, work: Work) -> bool:
+    """Whether all contacts of an instance are open and its multipliers zero, so that it contributes nothing."""
+    group, dofs = tables.groups[g], tables.dofs
+    for i in range(group.silent_0, group.silent_1):
+        if memory[tables.places[i].start + dofs[row + tables.places[i].column]] != 0.0:
+            return False
+    evaluated, k = False, -1
+    for b in range(group.law, group.law_1):
+        law = tables.laws[b]
+        if law.kind != NORMAL:
+            continue
+        k += 1
+        if law.open_where >= 0 and memory[law.open_where + dofs[row + law.column]] > 0.0:
+            continue
+        if not evaluated:
+            gather(tables, group.gap_inputs, group.n_gap_in, row, memory, work)
+            call_kernel(group.gap_kernel, work.inputs, 0, work.gaps, 0)
+            evaluated = True
+        if not work.gaps[k] > 0.0:
+            return False
+    for b in range(group.law, group.law_1):
+        law = tables.laws[b]
+        at = dofs[row + law.column]
+        if (law.only_where >= 0 and not memory[law.only_where + at] > 0.0) or (
+            law.except_where >= 0 and memory[law.except_where + at] > 0.0
+        ):
+            continue
+        if law.mark >= 0:
+            memory[law.mark + at] = 1.0
+    return True
+
+
+@jit_inline
+def call_kernels(
+    tables: Tables, k: int, memory: np.ndarray, work: Work, fresh: bool, prox: float, factor: float
+) -> None:
+    """Evaluate the kernels of problem k, but for idle instances; `fresh`: in the first iteration, which sets the scales."""
+    problem = tables.problems[k]
+    offset = 0
+    for g in range(problem.group_0, problem.group_1):
+        group = tables.groups[g]
+        kind = tables.kinds[group.kind]
+        row, can_be_idle = kind.first, group.gap_kernel != 0
+        for i in range(group.instance, group.instance + kind.count):
+            if can_be_idle and _is_idle(tables, g, row, memory, work):
+                work.offset[i] = IDLE
+            else:
+                gather(tables, group.inputs, group.n_in, row, memory, work)
+                call_kernel(group.kernel, work.inputs, 0, work.outputs, offset)
+                awakes = not fresh and work.offset[i] == IDLE
+                work.offset[i] = offset
+                if awakes:
+                    _scale_laws(tables, g, row, offset, work, prox, factor)
+                offset += group.n_out
+            row += kind.width
+    if fresh:
+        _set_scales(tables, k, work, prox, factor)
+
+
+@jit_inline
+def _scale_laws(tables: Tables, g: int, row: int, offset: int, work: Work, prox: float, factor: float) -> None:
+    """Scales and prox parameters of the laws of one instance."""
+    group, pairs, outputs, x = tables.groups[g], tables.pairs, work.outputs, work.x
+    for b in range(group.law_0, group.law_1):
+        law = tables.laws[b]
+        delassus, value, component = 0.0, 0.0, 0
+        for e in range(law.pair_0, law.pair_1):
+            # dy_a/dz_a by way of the smooth unknowns: -(dy/dx) (diagonal)^-1 (d row/dz)
+            if pairs[e].component != component:
+                delassus, value, component = max(delassus, abs(value)), 0.0, pairs[e].component
+            if pairs[e].z < 0:
+                value += outputs[offset + pairs[e].y]
+            else:
+                place = tables.places[group.unknowns + pairs[e].row]
+                inverse = x[place.start + tables.dofs[row + place.column]].inverse
+                value -= outputs[offset + pairs[e].y] * (outputs[offset + pairs[e].z] * inverse)
+        delassus = max(delassus, abs(value))
+        if delassus == 0.0:
+            delassus = 1.0
+        place = tables.places[group.unknowns + law.unknown]
+        first, unit = place.start + tables.dofs[row + place.column], 1.0 / delassus
+        for i in range(first, first + law.rows):
+            x[i].scale, x[i].unit = delassus, unit
+            x[i].prox = factor * (unit if prox <= 0.0 else prox)
+            x[i].factor = 1.0 if b < group.law else delassus
+
+
+@jit_inline
+def _set_scales(tables: Tables, k: int, work: Work, prox: float, factor: float) -> None:
+    """Row and column scales and prox parameters, from the Jacobian at the start of the iteration."""
+    problem = tables.problems[k]
+    n, x = problem.n, work.x
+    for i in range(n):
+        x[i].inverse, x[i].unit, x[i].prox = 0.0, 1.0, 1.0
+    for g in range(problem.group_0, problem.group_1):
+        group = tables.groups[g]
+        kind = tables.kinds[group.kind]
+        row = kind.first
+        for i in range(group.instance, group.instance + kind.count):
+            offset = work.offset[i]
+            if offset != IDLE:
+                for e in range(group.diagonal_0, group.diagonal_1):
+                    place = tables.places[group.unknowns + tables.entries[e].row]
+                    x[place.start + tables.dofs[row + place.column]].inverse += work.outputs[
+                        offset + tables.entries[e].output
+                    ]
+            row += kind.width
+    for i in range(n):
+        x[i].inverse = 1.0 / x[i].inverse if x[i].inverse != 0.0 else 1.0
+        x[i].scale = abs(x[i].inverse)
+        x[i].factor = x[i].scale
+    for g in range(problem.group_0, problem.group_1):
+        group = tables.groups[g]
+        if group.law_0 == group.law_1:
+            continue
+        kind = tables.kinds[group.kind]
+        row = kind.first
+        for i in range(group.instance, group.instance + kind.count):
+            if work.offset[i] != IDLE:
+                _scale_laws(tables, g, row, work.offset[i], work, prox, factor)
+            row += kind.width
+
+
+@jit_inline
+def set_residual(tables: Tables, k: int, memory: np.ndarray, work: Work) -> float:
+    """Choose the branch of every law and write the residual; its size, or inf if anything is not finite."""
+    problem = tables.problems[k]
+    n, outputs, dofs, x = problem.n, work.outputs, tables.dofs, work.x
+    for i in range(n):
+        x[i].residual = 0.0
+    for g in range(problem.group_0, problem.group_1):
+        group = tables.groups[g]
+        kind = tables.kinds[group.kind]
+        row = kind.first
+        for i in range(group.instance, group.instance + kind.count):
+            offset = work.offset[i]
+            if offset != IDLE:
+                for e in range(group.row_0, group.row_1):
+                    place = tables.places[group.unknowns + tables.entries[e].row]
+                    x[place.start + dofs[row + place.column]].residual += outputs[offset + tables.entries[e].output]
+            row += kind.width
+    error, total = 0.0, 0.0
+    for i in range(n):
+        size = abs(x[i].residual) * x[i].factor
+        total += size
+        if size > error:
+            error = size
+    for g in range(problem.group_0, problem.group_1):
+        group = tables.groups[g]
+        if group.law == group.law_1:
+            continue
+        kind = tables.kinds[group.kind]
+        row, element = kind.first, group.element + group.law - group.law_0
+        for i in range(group.instance, group.instance + kind.count):
+            if work.offset[i] != IDLE:
+                for b in range(group.law, group.law_1):
+                    worst = _law_residual(tables, g, b, row, work.offset[i], element + b - group.law, memory, work)
+                    total += worst
+                    if worst > error:
+                        error = worst
+            row += kind.width
+            element += group.law_1 - group.law_0
+    return error if total < np.inf else np.inf
+
+
+@jit_inline
+def _law_residual(
+    tables: Tables, g: int, b: int, row: int, offset: int, element: int, memory: np.ndarray, work: Work
+) -> float:
+    """Choose the branch of a law and write its rows of the residual; the largest of them."""
+    group, law, outputs, x = tables.groups[g], tables.laws[b], work.outputs, work.x
+    at = tables.dofs[row + law.column]
+    if (law.only_where >= 0 and not memory[law.only_where + at] > 0.0) or (
+        law.except_where >= 0 and memory[law.except_where + at] > 0.0
+    ):
+        work.branch[element] = OFF
+        return 0.0
+    place = tables.places[group.unknowns + law.unknown]
+    first = place.start + tables.dofs[row + place.column]
+    y, z, r, rho = offset + law.y, offset + law.z, x[first].prox, 0.0
+    if law.kind == NORMAL:
+        off = law.open_where >= 0 and memory[law.open_where + at] > 0.0
+        branch = OPEN if off else normal_branch(outputs[y], outputs[z], r)
+    else:
+        rho = outputs[offset + law.radius]
+        branch = ball_branch(outputs, y, z, law.rows, rho, r, work.direction, element)
+    work.branch[element] = branch
+    if law.mark >= 0:
+        memory[law.mark + at] = -1.0 if branch == CLOSED else 1.0
+    worst = 0.0
+    for a in range(law.rows):
+        if branch == CLOSED:
+            value = outputs[y + a]
+            size = abs(value)
+        else:
+            value = outputs[z + a]
+            if branch == SLIP:
+                value += rho * work.direction[element, a]
+            size = abs(value) * x[first + a].scale
+        x[first + a].residual = value
+        if size > worst or size != size:  # NaN stays
+            worst = size
+    return worst

@@ -1,0 +1,74 @@
+"""Scratch arrays and options of the compiled loop."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from stickslip.engine.program import Program
+from stickslip.jit import records
+from stickslip.nonsmooth.sparse import ENTRY
+
+
+class Options(NamedTuple):
+    """Of the solver: tolerance of the residual, iterations of one attempt, prox parameter (0: scaled automatically)."""
+
+    tolerance: float
+    iterations: int
+    prox: float
+
+
+# What belongs to an unknown and to its row: residual, step, start of the iterations; inverse of the diagonal of a smooth row;
+# scale of the row (1/diagonal, or the Delassus diagonal of a law), unit of the unknown (1, or 1/Delassus diagonal), prox
+# parameter, factor of the row (given the branch of its law); `column` in the linear system, or -1, and the unknown that is
+# `kept` as this column.
+STATE = np.dtype(
+    [(name, np.float64) for name in ("residual", "step", "start", "inverse", "scale", "unit", "prox", "factor")]
+    + [("column", np.int64), ("kept", np.int64)]
+)
+
+
+class Work(NamedTuple):
+    """Scratch arrays, so that nothing is allocated in the loop."""
+
+    inputs: np.ndarray  # of one kernel
+    outputs: np.ndarray  # of all kernels
+    gaps: np.ndarray
+    offset: np.ndarray  # by instance: where its outputs begin, or IDLE
+    x: np.ndarray  # by unknown: STATE
+    branch: np.ndarray  # by law
+    direction: np.ndarray
+    weight: np.ndarray
+    local: np.ndarray  # unknowns of one instance
+    matrix: np.ndarray
+    entries: np.ndarray  # of a sparse matrix
+    right: np.ndarray
+    sweep: np.ndarray
+    rows: np.ndarray  # scratch of the elimination
+    columns: np.ndarray
+
+
+IDLE = -1  # offset of an instance that contributes nothing
+
+
+def workspace(program: Program) -> Work:
+    """Scratch arrays for a program."""
+    size = program.sizes
+    return Work(
+        inputs=np.zeros(size.inputs),
+        outputs=np.zeros(size.outputs),
+        gaps=np.zeros(size.gaps),
+        offset=np.zeros(size.instances, np.int64),
+        x=records(np.zeros(size.unknowns, STATE)),
+        branch=np.zeros(size.elements, np.int64),
+        direction=np.zeros((size.elements, 4)),
+        weight=np.zeros((2, 3, 3)),
+        local=np.zeros(size.local, np.int64),
+        matrix=np.zeros(size.matrix),
+        entries=records(np.zeros(size.entries, ENTRY)),
+        right=np.zeros(size.unknowns),
+        sweep=np.zeros(size.unknowns),
+        rows=np.zeros(size.unknowns, np.int64),
+        columns=np.zeros(size.unknowns, np.int64),
+    )
