@@ -59,6 +59,7 @@ STATES = ("open", "stick", "slip", "impact")
 NAMES = {Polyline: "line", Polygon: "area", Arrow: "arrow", Disk: "disk", Point: "dot", Ground: "ground", Wall: "plane"}
 NAMES |= {Tube: "tube", Coil: "coil"}
 UNBOUNDED = ("plane", "force", "surface", "ring")  # do not count for the size of the picture
+PLACES = {"axle": [0], "rail": [0, 2], "guide": [0, 2]}  # which points do; the others are directions
 KINDS: dict[str, type[Shape]] = {kind.__name__: kind for kind in (*NAMES, Touch, Block, Ball)}
 
 
@@ -395,7 +396,11 @@ class _Shot:
             flat = np.array([1.0, 1.0, 0.0]) if self.planar else np.ones(3)
             lows.append(np.nanmin(pose, axis=0) - reach * flat)
             highs.append(np.nanmax(pose, axis=0) + reach * flat)
-        points = [(p, look) for kind, p, look in self.raw if kind not in UNBOUNDED or "bounds" in look]
+        points = [
+            (p[:, PLACES[kind]] if kind in PLACES else p, look)
+            for kind, p, look in self.raw
+            if kind not in UNBOUNDED or "bounds" in look
+        ]
         points += [(p[:, :1], {}) for p in self.touches.values()]
         points += [(p[:, :1], {}) for kind, p, _ in self.raw if kind == "plane" and len(p) == 1 and not self.solids]
         points += [(pose[:, None, :3], {}) for pose in self.poses]
@@ -548,7 +553,7 @@ def mean_forces(t: np.ndarray, P: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def _kinds(picture: list[Shape]) -> list[Any]:
-    return [(type(s), s.anchors.shape, repr(s.look)) for s in picture]
+    return [(type(s), s.anchors.shape, [v if np.isscalar(v) else repr(v) for v in s.look.values()]) for s in picture]
 
 
 def _three(points: np.ndarray) -> np.ndarray:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from math import sqrt
 
-import numpy as np
-
 from stickslip.benchmarks.registry import benchmark
 from stickslip.model.contacts import Contact, Line
 from stickslip.model.flexible import Beam
 from stickslip.model.forces import Gravity
 from stickslip.model.system import System
-from stickslip.shapes import Ground, Point, Polyline, Shape, State, Touch, drawing
 
 
 @benchmark(source="Brüls, Acary, Cardona 2018, section 6.2", dt=5e-6, t_end=1.0, method="generalized-alpha")
@@ -48,25 +45,4 @@ def flexible_pendulum(
     s.add(Gravity([0, -s.parameter("g", g)]))
     wall = Line(point=[sqrt(2) / 2 * L, 0], normal=[1, 0])
     s.add(Contact("wall", beam.tip, wall, restitution=s.parameter("e", e)))
-    s.drawing = draw
     return s
-
-
-@drawing("flexible_pendulum")
-def draw(state: State) -> list[Shape]:
-    """The beam as a cubic curve through its nodes, along their sections' normals, and the wall where the tip hits it."""
-    p = state.parameters
-    nodes = np.array([[0.0, 0.0, state.q[0]], *state.q[1:].reshape(-1, 3)])
-    length, x_wall = p["beam.element_length"], p["wall.plane.x"]
-    r, slope = nodes[:, :2], length * np.column_stack([np.cos(nodes[:, 2]), np.sin(nodes[:, 2])])
-    x = np.linspace(0, 1, 9)[:, None, None]  # Hermite's cubic of each element at nine places
-    curves = r[:-1] + (3 * x**2 - 2 * x**3) * np.diff(r, axis=0) + x * (1 - x) * ((1 - x) * slope[:-1] - x * slope[1:])
-    curve = np.vstack([curves[:-1].swapaxes(0, 1).reshape(-1, 2), r[-1:]])
-    return [
-        Ground([(x_wall, -0.96 * x_wall), (x_wall, -1.3 * x_wall)]),
-        Point(r[-1], "body", trail=True),
-        Polyline(curve, "body", width=4.0),
-        *[Point(node, "body") for node in r[1:-1]],
-        Point((0, 0)),
-        Touch("wall", r[-1]),
-    ]

@@ -15,7 +15,7 @@ from stickslip.model.bodies import PointMass
 from stickslip.model.flexible import RotorDisk, SpatialBeam, circular
 from stickslip.model.forces import Gravity
 from stickslip.model.system import System
-from stickslip.shapes import Disk, Point, Polyline, Shape, State, Tone, Touch, drawing, ring
+from stickslip.shapes import Point, Polyline, Shape, State, Tone, Touch, drawing, ring
 
 AXLE: dict[str, Any] = {"density": 7.85e3, "modulus": 2.1e11, "shear_modulus": 0.81e11}
 L_A, R_A, D_1, D_2 = 0.59, 12.5e-3, 60.0, 1e-3  # length, radius, damping in proportion to mass and to torsion
@@ -105,9 +105,13 @@ def rotor(
 BENT = 200.0  # the clearance is 0.1 mm
 
 
-@drawing("rotor", note=f"displacements and clearance {BENT:g} times; left: the bearing", camera=(-65, 18))
+@drawing(
+    "rotor",
+    note=f"displacements and clearance {BENT:g} times; the section of the bearing at the free end",
+    camera=(-145, 18),
+)
 def draw(state: State) -> list[Shape]:
-    """The bent shaft with its fly-wheel from the side, and the journal in its bearing from the front, with its path."""
+    """The bent shaft with its fly-wheel, and beyond its free end the journal in its bearing, with its path."""
     p, bearing = state.parameters, state.q[-3:]
     nodes = state.q[:-3].reshape(-1, 5)  # v, w, phi_x, phi_y, phi_z
     stations = np.array([p[f"axle.node{k}.station"] for k in range(len(nodes))])
@@ -123,18 +127,18 @@ def draw(state: State) -> list[Shape]:
             Polyline([axle[k] - np.cross([1, 0, 0], spoke), axle[k] + np.cross([1, 0, 0], spoke)], tone),
         ]
 
-    # The front view: its middle, the size of the journal there, the offset of its centre; y points to the left.
-    middle, small, clearance = np.array([-0.24, 0.0]), 0.04, BENT * (R_JB - R_JF)
+    # The section of the bearing, at the free end: its middle, the size of the journal there, the offset of its centre.
+    middle, small, clearance = np.array([-0.16, 0.0, 0.0]), 0.04, BENT * (R_JB - R_JF)
     v, w, turn, phi_y, phi_z = nodes[0]
-    offset = np.array([-v - phi_z * B_JF / 2 + bearing[1], w - phi_y * B_JF / 2 - bearing[2]])
+    offset = np.array([0.0, v + phi_z * B_JF / 2 - bearing[1], w - phi_y * B_JF / 2 - bearing[2]])
     journal = middle + BENT * offset
-    away = offset / max(float(np.hypot(*offset)), ROUND)
+    away = offset / max(float(np.linalg.norm(offset)), ROUND)
     return [
-        Disk(middle, small + clearance, "faint"),
-        Disk(journal, small, "body"),
-        Polyline([journal, journal + 0.9 * small * np.array([-np.cos(turn), np.sin(turn)])], "body"),
+        ring(middle, (0, 1, 0), (0, 0, 1), small + clearance, "faint"),
+        ring(journal, (0, 1, 0), (0, 0, 1), small, "body"),
+        Polyline([journal, journal + 0.9 * small * np.array([0.0, np.cos(turn), np.sin(turn)])], "ink"),
         Point(journal, trail=True),
-        Touch("bearing", journal + small * away),
+        Touch("bearing", journal + small * away, normal=-away),
         ring(BENT * bearing, (0, 1, 0), (0, 0, 1), 1.2 * R_A + clearance, "faint"),
         Polyline(axle, "body", width=7.0),
         *wheel(0, 1.2 * R_A, "body"),

@@ -91,7 +91,6 @@ def _from_parts(g: float, mu: float, e_N: float, e_F: float) -> System:
     for name, (left, up) in CORNERS.items():
         wall = Line(point=[0, up * d / 2], normal=[0, -up])
         s.add(Contact(name, slider.point(left * a, up * b), wall, **law))
-    s.drawing = draw
     return s
 
 

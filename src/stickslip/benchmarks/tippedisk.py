@@ -8,7 +8,6 @@ from stickslip.benchmarks.registry import benchmark
 from stickslip.math import quaternion_rotation
 from stickslip.model import Contact, CoulombContensou, Disk, Gravity, Plane, RigidBody
 from stickslip.model.system import System
-from stickslip.shapes import Polyline, Shape, State, Touch, drawing, ring, rotated, tiles
 
 
 @benchmark(source="Breuling et al. 2024, section 5.4", dt=1e-3, t_end=1.5)
@@ -57,18 +56,4 @@ def tippedisk(
     law = CoulombContensou(mu, patch, restitution=e_N, tangential_restitution=e_F)
     rim = Disk(disk.point(-e, 0, 0), axis=[0, 0, 1], radius=r)
     s.add(Contact("table", rim, Plane([0, 0, 0], [0, 0, 1]), law))
-    s.drawing = draw
     return s
-
-
-@drawing("tippedisk", camera=(-60, 20))
-def draw(state: State) -> list[Shape]:
-    """The disk with its hole on a floor of tiles, and a line from its centre to the centre of mass, prolonged."""
-    r, a, b = (state.parameters.get(name, value) for name, value in (("r", 0.045), ("a", 0.015), ("b", 0.02)))
-    e_1, e_2, e_3 = rotated(state.q[3:], np.eye(3))
-    center = state.q[:3] - b * a**2 / (r**2 - a**2) * e_1  # G, the geometric centre
-    down = -np.array([0.0, 0.0, 1.0]) + e_3[2] * e_3  # steepest descent in the plane of the disk
-    lowest = center + r * down / max(float(np.linalg.norm(down)), 1e-12)
-    hole = ring(center - b * e_1, e_1, e_2, a, "faint")
-    spoke = Polyline([center, center + r * e_1], "body")
-    return [*tiles(0.1), ring(center, e_1, e_2, r), hole, spoke, Touch("table", lowest)]

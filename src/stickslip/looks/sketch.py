@@ -33,6 +33,7 @@ from stickslip.model.system import System
 from stickslip.shapes import Shape
 
 VERSION = 1
+TONES = ("body", "other", "third")
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
 
 
@@ -112,11 +113,18 @@ class Sketch:
         return {"kind": "moving", "dimension": n, "first": self._put([*body.position(np.zeros(n)), *np.ravel(axes)])}
 
     def solid(
-        self, kind: str, body: Carrier, at: Any = (0.0, 0.0, 0.0), turn: Any = IDENTITY, tone: str = "body", **look: Any
+        self,
+        kind: str,
+        body: Carrier,
+        at: Any = (0.0, 0.0, 0.0),
+        turn: Any = IDENTITY,
+        tone: str | None = None,
+        **look: Any,
     ) -> None:
-        """A shape that is fixed to a body; the same one is drawn once."""
-        entry = {"kind": kind, "body": self.body(body), "at": self.place(at), "turn": [float(x) for x in turn]}
-        entry |= {"tone": tone, **look}
+        """A shape that is fixed to a body; the same one is drawn once. Bodies take the tones in turn."""
+        index = self.body(body)
+        entry = {"kind": kind, "body": index, "at": self.place(at), "turn": [float(x) for x in turn]}
+        entry |= {"tone": tone or ("faint" if index < 0 else TONES[index % len(TONES)]), **look}
         key = repr(self.filled(entry, [str(x) for x in self._slots]))
         if key not in self._drawn:
             self._drawn.add(key)

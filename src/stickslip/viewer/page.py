@@ -1,4 +1,4 @@
-"""Film and curves of a solution, put as data into the page `page.html`, which draws them."""
+"""The page of a solution: film and curves as data, put into one HTML file with everything that draws them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import base64
 import json
 import re
 import webbrowser
+from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -13,15 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from stickslip.errors import ResultFileError
-from stickslip.filming import FRAMES, mean_forces
-from stickslip.plots.panels import MOST_LINES
-from stickslip.scene import Scene, film
+from stickslip.errors import OptionError, ResultFileError
+from stickslip.filming import FRAMES, IMPACT_FRAMES, Film, shoot
 from stickslip.shapes import Drawing
 from stickslip.solution import Solution
+from stickslip.viewer.curves import curves
 
-BUDGET = 450_000  # numbers of a film, four bytes each and a third more as text: 2.4 MB
-FEWEST = 60  # frames of a film, however many shapes it has
+BUDGET = 1_500_000  # numbers of a film: 6 MB, a third more as text
+FEWEST = 60  # frames of a film, however many bodies it has
+COARSE = 300  # from so many bodies on, poses are stored with 16 bits, exact to 1/65535 of the picture
+PIECES = ("style.css", "vendor/uplot.min.css", "vendor/vendor.min.js", "stage.js", "curves.js", "page.js")
 
 
 def view(
@@ -29,18 +31,25 @@ def view(
     drawing: Drawing | None = None,
     path: str | Path | None = None,
     *,
+    overlay: Solution | None = None,
+    quantities: Sequence[str] | None = None,
     t_start: float | None = None,
     t_end: float | None = None,
     open_browser: bool = False,
 ) -> Path:
     """Write the page of a solution and return its path: by default the system's name with .html, in this folder.
 
+    overlay: a second solution, such as the same run by another scheme, that is drawn into the same picture.
+    quantities: names as in `solution[...]` whose curves are open at first; others can be chosen in the page.
+
     >>> view(solution, path="crank.html", open_browser=True)    # doctest: +SKIP
     """
     path = Path(f"{_slug(solution)}.html" if path is None else path)
     if path.suffix.lower() not in (".html", ".htm"):
-        raise ResultFileError(f"cannot write {path}: end its name in .html; `stickslip.plots.animate` makes GIFs.")
-    text = page(solution, drawing, t_start=t_start, t_end=t_end)
+        raise ResultFileError(
+            f"cannot write {path}: end its name in .html; `stickslip.plots.animate` makes GIF and MP4 films."
+        )
+    text = page(solution, drawing, overlay=overlay, quantities=quantities, t_start=t_start, t_end=t_end)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -52,62 +61,126 @@ def view(
 
 
 def page(
-    solution: Solution, drawing: Drawing | None = None, *, t_start: float | None = None, t_end: float | None = None
+    solution: Solution,
+    drawing: Drawing | None = None,
+    *,
+    overlay: Solution | None = None,
+    quantities: Sequence[str] | None = None,
+    t_start: float | None = None,
+    t_end: float | None = None,
 ) -> str:
-    """The page as text.
+    """The page as text; options as of `view`.
 
     >>> page(solution).startswith("<!doctype html>")    # doctest: +SKIP
     True
     """
-    few = film(solution, drawing, frames=8, t_start=t_start, t_end=t_end)  # enough to see how many points move
-    moving = sum(track.points[0].size for track in few.tracks if len(track.points) > 1)
+    film = _film(solution, drawing, t_start, t_end)
+    films, runs = [film], [solution]
+    if overlay is not None:
+        if not isinstance(overlay, Solution):
+            raise OptionError(f"overlay = {overlay!r} must be a Solution")
+        films.append(_film(overlay, drawing, t_start, t_end))
+        runs.append(overlay)
+    low, high = (np.stack([getattr(f, side) for f in films]) for side in ("low", "high"))
+    data = {
+        "title": _title(solution),
+        "details": _details(solution, film),
+        "planar": all(f.planar for f in films),
+        "camera": film.camera,
+        "low": low.min(axis=0).tolist(),
+        "high": high.max(axis=0).tolist(),
+        "symbol": max(f.symbol for f in films),
+        "runs": [_run(f, s, runs) for f, s in zip(films, runs, strict=True)],
+        "curves": curves(runs, quantities, float(film.t[0]), float(film.t[-1])),
+    }
+    # "<" would end the script that holds the data; as an escape it cannot.
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False, default=_plain).replace("<", "\\u003c")
+    folder = files("stickslip.viewer")
+    pieces = {name: folder.joinpath(name).read_text(encoding="utf-8") for name in PIECES}
+    pieces |= {"title": escape(data["title"]), "data": text}
+    template = folder.joinpath("page.html").read_text(encoding="utf-8")
+    # In one pass, so that braces in what is put in mean nothing.
+    return re.sub(r"\{\{([\w./]+)\}\}", lambda match: pieces[match[1]], template)
+
+
+def _film(solution: Solution, drawing: Drawing | None, t_start: float | None, t_end: float | None) -> Film:
+    """As many frames as fit into the budget."""
+    few = shoot(solution, drawing, frames=8, t_start=t_start, t_end=t_end)  # enough to see how many points move
+    moving = sum(p[0].size for p in few.poses if len(p) > 1) + sum(
+        trace.points[0].size for trace in few.traces if len(trace.points) > 1
+    )
     frames = min(FRAMES, max(FEWEST, BUDGET // max(moving, 1)))
-    scene = film(solution, drawing, frames=frames, t_start=t_start, t_end=t_end)
+    more = min(IMPACT_FRAMES, frames)
+    return shoot(solution, drawing, frames=frames, impact_frames=more, t_start=t_start, t_end=t_end)
+
+
+def _title(solution: Solution) -> str:
+    return str(solution.provenance.get("system", "solution"))
+
+
+def _details(solution: Solution, film: Film) -> list[str]:
     about = solution.provenance
     details = [str(about["method"])] if "method" in about else []
     details += [f"dt = {about['dt']:g} s"] if "dt" in about else []
-    details += [scene.note] if scene.note else []
-    title = str(about.get("system", "solution"))
-    data = {"title": title, "details": details, **_film(scene), "panels": _panels(solution, scene)}
-    # "<" would end the script that holds the data; as an escape it cannot.
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-    template = files("stickslip.viewer").joinpath("page.html").read_text(encoding="utf-8")
-    return template.replace("{{title}}", escape(title)).replace("{{film}}", text)
+    return details + ([film.note] if film.note else [])
 
 
-def _film(scene: Scene) -> dict[str, Any]:
-    tracks = []
-    for track in scene.tracks:
-        look = dict(track.look)
-        if track.kind == "touch":
-            look["contact"] = scene.contacts.index(look["contact"])
-        tracks.append({"kind": track.kind, "count": track.points.shape[1], **look, "points": packed(track.points)})
-    return {"t": packed(scene.t, np.float64), "bounds": scene.bounds, "tracks": tracks, "glow": packed(scene.glow)}
-
-
-def _panels(solution: Solution, scene: Scene) -> list[dict[str, Any]]:
-    """Small plots over time, one value a frame."""
-    rows, names, energy = scene.rows, solution.names, solution.energy()
-    energies = {"kinetic": energy.kinetic, "potential": energy.potential, "total": energy.total}
-    panels = [_panel("energies", "J", {name: values[rows] for name, values in energies.items()})]
-    if names.contacts:
-        force = mean_forces(solution.t, solution.P_N, rows)
-        panels.insert(0, _panel("gaps", "m", _columns(names.contacts, solution.gap[rows])))
-        panels.insert(1, _panel("normal forces, mean over a frame", "N", _columns(names.contacts, force)))
-    else:
-        panels.insert(0, _panel("coordinates", "", _columns(names.q, solution.q[rows])))
-    return panels
-
-
-def _columns(names: tuple[str, ...], values: np.ndarray) -> dict[str, np.ndarray]:
-    return {name: values[:, k] for k, name in enumerate(names[:MOST_LINES])}
-
-
-def _panel(title: str, unit: str, lines: dict[str, np.ndarray]) -> dict[str, Any]:
+def _run(film: Film, solution: Solution, runs: list[Solution]) -> dict[str, Any]:
+    about = solution.provenance
+    name = str(about.get("method", "run"))
+    if len(runs) > 1 and len({str(s.provenance.get("method")) for s in runs}) == 1:
+        changed = about.get("parameters") or {}
+        name = ", ".join(f"{k} = {v:g}" for k, v in changed.items()) or f"dt = {about.get('dt', 0):g} s"
+    moving = [k for k, pose in enumerate(film.poses) if len(pose) > 1]
+    poses = np.stack([film.poses[k] for k in moving], axis=1) if moving else np.zeros((len(film), 0, 7))
+    coarse = len(moving) > COARSE
     return {
-        "title": title,
-        "unit": unit,
-        "lines": [{"name": name, "values": packed(values)} for name, values in lines.items()],
+        "name": name,
+        "t": packed(film.t, np.float64),
+        "bodies": list(film.bodies),
+        "moving": moving,
+        "still": {str(k): pose[0].tolist() for k, pose in enumerate(film.poses) if len(pose) == 1},
+        "coarse": coarse,
+        "places": rounded(poses[..., :3], film.low, film.high) if coarse else packed(poses[..., :3]),
+        "turns": rounded(poses[..., 3:], -np.ones(4), np.ones(4)) if coarse else packed(poses[..., 3:]),
+        "low": film.low.tolist(),
+        "high": film.high.tolist(),
+        "solids": [
+            {"kind": s.kind, "body": s.body, "at": s.at.tolist(), "turn": s.turn.tolist(), **s.look}
+            for s in film.solids
+        ],
+        "traces": [
+            {"kind": t.kind, "count": t.points.shape[1], **_safe(t.look), "points": packed(t.points)}
+            for t in film.traces
+        ],
+        "spots": _spots(film),
+        "impacts": packed(_thinned(film.impacts), np.float64),
+        "impactCount": len(film.impacts),
+    }
+
+
+def _safe(look: dict[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in look.items() if k not in ("kind", "count", "points")}
+
+
+def _thinned(times: np.ndarray, most: int = 4000) -> np.ndarray:
+    """Times of impacts as marks of the time line: more than it has pixels are told apart by nobody."""
+    return times if len(times) <= most else times[np.linspace(0, len(times) - 1, most).round().astype(int)]
+
+
+def _spots(film: Film) -> dict[str, Any]:
+    """Contacts that carry something, frame by frame: `start` is where those of a frame begin."""
+    spots = film.spots
+    frame, contact = np.nonzero((spots.states > 0) & np.isfinite(spots.places).all(axis=-1))
+    forces = spots.forces[frame, contact]
+    return {
+        "names": list(spots.names),
+        "start": packed(np.searchsorted(frame, np.arange(len(film) + 1)), np.uint32),
+        "contact": packed(contact, np.uint32),
+        "places": packed(spots.places[frame, contact]),
+        "forces": packed(np.where(np.isfinite(forces), forces, 0.0)),
+        "strength": packed(spots.strength[frame, contact]),
+        "states": packed(spots.states[frame, contact], np.uint8),
     }
 
 
@@ -118,6 +191,18 @@ def packed(values: np.ndarray, dtype: Any = np.float32) -> str:
     array([ 1.5, -2. ], dtype=float32)
     """
     return base64.b64encode(np.ascontiguousarray(values, dtype=np.dtype(dtype).newbyteorder("<")).tobytes()).decode()
+
+
+def rounded(values: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
+    """Numbers between bounds, each with 16 bits."""
+    span = np.where(high > low, high - low, 1.0)
+    return packed(np.clip(np.round((values - low) / span * 65535), 0, 65535), np.uint16)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise TypeError(f"{value!r} cannot be put into a page")
 
 
 def _slug(solution: Solution) -> str:

@@ -1,0 +1,118 @@
+"""The curves of a page: quantities of one or two runs, thinned so that no peak is lost."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from stickslip.errors import OptionError
+from stickslip.solution import Solution
+
+POINTS = 3000  # of a curve, more than pixels
+NUMBERS = 1_200_000  # of all curves together: 4.8 MB
+MOST = 400  # quantities that can be chosen in the page
+NOISE = 1e-9  # a curve that moves less, in sizes of those of its unit, is noise and not shown at first
+OPEN = 6  # curves of one panel that are shown at first
+
+
+def curves(runs: list[Solution], wanted: Sequence[str] | None, t_start: float, t_end: float) -> dict[str, Any]:
+    """Times, quantities with units and values per run, and the panels that are open at first."""
+    first = runs[0]
+    names = [name for name in first.quantities if name != "t"]
+    for name in wanted or ():
+        if np.ndim(first[name]) != 1:  # raises for unknown names, with what is close
+            names += [f"{name}[{k}]" for k in range(first[name].shape[1])]
+    names = list(dict.fromkeys([*(wanted or ()), *sorted(names, key=_order)]))
+    chosen = _columns(first, names)
+    left_out = max(0, len(chosen) - MOST)
+    chosen = chosen[:MOST]
+    points = int(np.clip(NUMBERS // max(1, len(chosen) * len(runs)), 300, POINTS))
+    out: list[dict[str, Any]] = [{"name": name, "unit": unit, "values": []} for name, unit in chosen]
+    times = []
+    for run in runs:
+        inside = np.flatnonzero((run.t >= t_start - 1e-12) & (run.t <= t_end + 1e-12))
+        rows = slice(int(inside[0]), int(inside[-1]) + 1) if len(inside) else slice(0, 0)
+        buckets = buckets_of(run.t[rows], points)
+        times.append(_packed(buckets[1], np.float64))
+        for entry in out:
+            try:
+                values = np.asarray(run[entry["name"]], dtype=float)[rows]
+            except OptionError:  # the second run may be of another system
+                values = np.full(len(run.t[rows]), np.nan)
+            entry["values"].append(_packed(thinned(values, buckets[0]), np.float32))
+    return {"t": times, "quantities": out, "open": _open(first, chosen, wanted), "leftOut": left_out}
+
+
+def _order(name: str) -> tuple[int, int]:
+    """Energies first, then coordinates and gaps, then everything else, as the solution has them."""
+    return (0 if name.startswith("energy.") else 1 if name.endswith((".gap", ".force")) else 2, 0)
+
+
+def _columns(solution: Solution, names: list[str]) -> list[tuple[str, str]]:
+    """Every quantity with one value per time, and its unit; of others the components."""
+    units = solution.quantities
+    out: dict[str, str] = {}
+    for name in names[: 2 * MOST]:
+        unit = units.get(name, units.get(name.partition("[")[0], ""))
+        values = np.asarray(solution[name])
+        if values.ndim == 1:
+            out.setdefault(name, unit)
+        elif values.ndim == 2:
+            for k in range(min(values.shape[1], 12)):
+                out.setdefault(f"{name}[{k}]", unit)
+    return list(out.items())
+
+
+def buckets_of(t: np.ndarray, points: int) -> tuple[np.ndarray | None, np.ndarray]:
+    """The first row of each bucket, two points each, and the times of the points; None where nothing is left out."""
+    if len(t) <= points:
+        return None, t
+    starts = np.unique(np.linspace(0, len(t), points // 2, endpoint=False).astype(int))
+    ends = np.append(starts[1:], len(t)) - 1
+    times = np.column_stack([t[starts], t[ends]]).ravel()
+    return starts, times
+
+
+def thinned(values: np.ndarray, starts: np.ndarray | None) -> np.ndarray:
+    """Two values per bucket, its smallest and largest, in the order in which they come: no peak is lost.
+
+    >>> thinned(np.array([0.0, 5.0, 1.0, 0.0, -3.0, 2.0]), np.array([0, 3]))
+    array([ 0.,  5., -3.,  2.])
+    """
+    if starts is None:
+        return values
+    low, high = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
+    ends = np.append(starts[1:], len(values)) - 1
+    rising = values[starts] <= values[ends]
+    return np.column_stack([np.where(rising, low, high), np.where(rising, high, low)]).ravel()
+
+
+def _open(solution: Solution, chosen: list[tuple[str, str]], wanted: Sequence[str] | None) -> list[list[str]]:
+    """Names per panel: those that were asked for by unit, or energies, gaps and normal forces, else what moves most."""
+    names = [name for name, _ in chosen]
+    if wanted:
+        panels: dict[str, list[str]] = {}
+        for name, unit in chosen:
+            if name in wanted or name.partition("[")[0] in wanted:
+                panels.setdefault(unit, []).append(name)
+        return list(panels.values())
+    energies = [name for name in names if name.startswith("energy.")]
+    contacts = solution.names.contacts
+    gaps = [f"{c}.gap" for c in contacts if f"{c}.gap" in names][:OPEN]
+    forces = [f"{c}.force" for c in contacts if f"{c}.force" in names and np.any(solution[f"{c}.force"] > 0)][:OPEN]
+    coordinates = _lively(solution, [n for n in solution.names.q if n in names])[: 3 if contacts else OPEN]
+    return [panel for panel in (gaps, forces, coordinates if not gaps else [], energies) if panel]
+
+
+def _lively(solution: Solution, names: list[str]) -> list[str]:
+    """Coordinates that move, leaving out round-off."""
+    spans = {name: float(np.ptp(solution[name])) for name in names}
+    largest = max(spans.values(), default=0.0)
+    return [name for name, span in spans.items() if span > NOISE * largest]
+
+
+def _packed(values: np.ndarray, dtype: Any) -> str:
+    return base64.b64encode(np.ascontiguousarray(values, dtype=np.dtype(dtype).newbyteorder("<")).tobytes()).decode()

@@ -1,0 +1,80 @@
+"""A real browser for tests: Chromium without a window, driven by Playwright, one for the whole session.
+
+Without one the tests skip and say so; in CI (`CI=true`) they fail instead.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ARGUMENTS = """
+    --no-sandbox --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync
+    --use-gl=angle --use-angle=swiftshader --enable-unsafe-swiftshader --ignore-gpu-blocklist
+""".split()
+WIDE, PHONE = (1000, 600), (390, 844)
+LOOK = """() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => {
+    const small = Object.assign(document.createElement("canvas"), {width: 120, height: 80}), pen = small.getContext("2d");
+    pen.drawImage(document.querySelector("#stage > canvas"), 0, 0, 120, 80);
+    done([...pen.getImageData(0, 0, 120, 80).data]);
+})))"""
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """The browser of the system."""
+    path = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
+    required = os.environ.get("CI") == "true"
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        path = None
+    if path is None:
+        message = "no browser: install chromium and the Python package playwright"
+        pytest.fail(message) if required else pytest.skip(message)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, headless=True, args=ARGUMENTS)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Visit:
+    """An open page; everything that it complains about or fetches is an error when it is closed."""
+
+    def __init__(self, browser: Any, path: Path, size: tuple[int, int] = WIDE, hash_: str = "", **options: Any):
+        self.context = browser.new_context(viewport={"width": size[0], "height": size[1]}, **options)
+        self.page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.page.on("console", lambda m: self.complaints.append(m.text) if m.type == "error" else None)
+        self.page.on("pageerror", lambda e: self.complaints.append(str(e)))
+        self.page.on("request", lambda r: self._request(r.url))
+        self.page.goto(path.as_uri() + hash_)
+        self.page.wait_for_function("window.stickslip && stickslip.state().shots.count > 0")
+
+    def _request(self, url: str) -> None:
+        if not url.startswith(("file:", "data:", "blob:")):
+            self.complaints.append(f"fetched {url}")
+
+    def state(self) -> dict[str, Any]:
+        """What the page says about itself."""
+        return self.page.evaluate("stickslip.state()")
+
+    def picture(self) -> list[int]:
+        """What is drawn now, as a few colours."""
+        return self.page.evaluate(LOOK)
+
+    def __enter__(self) -> Visit:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.context.close()
+        if error[0] is None:
+            assert self.complaints == []
