@@ -8,6 +8,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import numpy as np
+
 import stickslip as ss
 
 
@@ -38,6 +40,15 @@ def main() -> None:
         with ss.stepper(system, dt) as sim:
             few, many = (best(lambda n=n: sim.step(n), 500) for n in (1, 11))
             print(f"{f'stepper, one call, {name}':44} {1e6 * (few - (many - few) / 10):12.1f}")
+    ball, n = ss.benchmarks.bouncing_ball(), 100_000
+    heights = np.linspace(0.5, 1.5, n)[:, None]
+    times = {}
+    for workers in (1, 2):
+        ss.ensemble(ball, 1.0, 1e-2, q0=heights[:100], workers=workers)
+        begin = time.perf_counter()
+        ss.ensemble(ball, 1.0, 1e-2, q0=heights, workers=workers)
+        times[workers] = (time.perf_counter() - begin) / n
+        print(f"{f'ensemble, run of 100 steps, {workers} thread(s)':44} {1e6 * times[workers]:12.1f}")
 
 
 if __name__ == "__main__":

@@ -111,7 +111,7 @@ from stickslip.schemes import (
 )
 from stickslip.shapes import drawing
 from stickslip.solution import Solution, load
-from stickslip.solve import SampledController, solve, stepper
+from stickslip.solve import Ensemble, SampledController, ensemble, solve, stepper
 from stickslip.studies import continuation, gradient, periodic_orbit, sensitivity
 
 __all__ = [
@@ -139,6 +139,7 @@ __all__ = [
     "Distance",
     "Ellipsoid",
     "EnergyLedger",
+    "Ensemble",
     "EventDriven",
     "Events",
     "ExplicitVelocity",
@@ -210,6 +211,7 @@ __all__ = [
     "convergence",
     "drawing",
     "energy_ledger",
+    "ensemble",
     "events",
     "gradient",
     "ground",

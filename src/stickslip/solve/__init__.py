@@ -1,7 +1,19 @@
 """The one door to a simulation, and what it keeps of a system."""
 
 from stickslip.solve.door import solve
+from stickslip.solve.ensemble import Ensemble, ensemble
 from stickslip.solve.prepared import compiled, observe_along, prepare, program_of
 from stickslip.solve.stepper import SampledController, Stepper, stepper
 
-__all__ = ["SampledController", "Stepper", "compiled", "observe_along", "prepare", "program_of", "solve", "stepper"]
+__all__ = [
+    "Ensemble",
+    "SampledController",
+    "Stepper",
+    "compiled",
+    "ensemble",
+    "observe_along",
+    "prepare",
+    "program_of",
+    "solve",
+    "stepper",
+]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
 from stickslip.engine.check import check_initial_state, check_laws, check_mass, highest_frequency
@@ -16,6 +17,7 @@ from stickslip.engine.flow import StageFunction
 from stickslip.engine.observe import observation, observe
 from stickslip.engine.program import Program
 from stickslip.errors import MethodError, OptionError, StabilityWarning
+from stickslip.model.declaration import TIME
 from stickslip.model.readings import units_of
 from stickslip.model.system import System
 from stickslip.schemes import METHODS, Scheme
@@ -182,3 +184,18 @@ def names_of(model: Model) -> Names:
         contact_units=tuple(units.get(n, "m") for n in contacts),
         friction_units=tuple(units.get(f[0], "m") for f in friction),
     )
+
+
+def checked_parameters(ready: Prepared) -> frozenset[str]:
+    """Parameters that occur in masses or laws, whose range is checked when they change."""
+    names = list(ready.model.system.parameter_symbols())
+    found: set[str] = set()
+    kinds = {part.type.key: part for part in ready.model.parts}
+    depends: dict[str, list[int]] = {}
+    for key, part in kinds.items():
+        e = part.type.expressions
+        laws = ca.veccat(e.mu, e.radius, e.e_N, e.e_F, part.type.M(TIME, e.q))
+        depends[key] = [k for k in range(e.p.numel()) if ca.depends_on(laws, e.p[k])]
+    for part in ready.model.parts:
+        found |= {names[part.parameters[k]] for k in depends[part.type.key]}
+    return frozenset(found)

@@ -22,7 +22,14 @@ from stickslip.schemes import Scheme
 from stickslip.schemes.spec import label, scheme_of
 from stickslip.solution import Solution
 from stickslip.solve.door import is_number, positive, vector_of, whole
-from stickslip.solve.prepared import Prepared, check_capability, check_start, prepare, program_of
+from stickslip.solve.prepared import (
+    Prepared,
+    check_capability,
+    check_start,
+    checked_parameters,
+    prepare,
+    program_of,
+)
 from stickslip.solve.record import Recorder
 
 FOREVER = 1e300  # end time of a scheme that decides the length of its steps
@@ -65,7 +72,7 @@ class Stepper:
         self._x = [c.state for c in controllers]
         self._index = {name: k for k, name in enumerate(self.system.parameter_symbols())}
         self._free = len(self.system.parameters) == len(self._index)
-        self._checked = _checked_parameters(ready)
+        self._checked = checked_parameters(ready)
         self._changed: dict[str, float] = {}
         ends = np.cumsum(list(run.columns.values())).tolist()
         self._slices = dict(zip(run.columns, map(slice, [0, *ends[:-1]], ends), strict=True))
@@ -327,18 +334,3 @@ def _multiple(period: float, dt: float) -> int:
     if every < 1 or abs(every * dt - period) > 1e-9 * period:
         raise OptionError(f"period = {period:g} of a controller must be a multiple of dt = {dt:g}")
     return every
-
-
-def _checked_parameters(ready: Prepared) -> frozenset[str]:
-    """Parameters that occur in masses or laws, whose range is checked when they change."""
-    names = list(ready.model.system.parameter_symbols())
-    found: set[str] = set()
-    kinds = {part.type.key: part for part in ready.model.parts}
-    depends: dict[str, list[int]] = {}
-    for key, part in kinds.items():
-        e = part.type.expressions
-        laws = ca.veccat(e.mu, e.radius, e.e_N, e.e_F, part.type.M(TIME, e.q))
-        depends[key] = [k for k in range(e.p.numel()) if ca.depends_on(laws, e.p[k])]
-    for part in ready.model.parts:
-        found |= {names[part.parameters[k]] for k in depends[part.type.key]}
-    return frozenset(found)

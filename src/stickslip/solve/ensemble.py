@@ -1,0 +1,254 @@
+"""Many runs of one system that differ in parameters and initial states, without any overhead per run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from stickslip.engine.check import check_initial_state, check_laws, check_mass
+from stickslip.engine.fields import Q_0, U_0
+from stickslip.engine.observe import observe
+from stickslip.engine.run import CHUNK_ROWS, NOTHING, ProgramRun, Start
+from stickslip.errors import InitialStateError, MethodError, ModelError, OptionError, unknown_name
+from stickslip.model.system import System
+from stickslip.schemes import Scheme
+from stickslip.schemes.spec import label, scheme_of
+from stickslip.solve.door import count_steps, is_number, positive, whole
+from stickslip.solve.prepared import Prepared, check_capability, checked_parameters, prepare, program_of
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """States of many runs at chosen times: arrays (runs, times, columns).
+
+    `failed`: runs with a step that could not be solved, or a start inside an obstacle; their later rows are NaN.
+    """
+
+    t: np.ndarray
+    q: np.ndarray
+    u: np.ndarray
+    P_N: np.ndarray
+    failed: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Ensemble: {len(self)} runs, {len(self.t)} times up to {self.t[-1]:g}, {int(self.failed.sum())} failed>"
+        )
+
+
+def ensemble(
+    system: System,
+    t_end: float,
+    dt: float,
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    q0: Any = None,
+    u0: Any = None,
+    keep: Sequence[int] | None = None,
+    method: str | Scheme = "rattle",
+    t_start: float = 0.0,
+    tol: float = 1e-8,
+    max_iterations: int = 30,
+    initial_tol: float = 1e-6,
+    workers: int | None = None,
+    **options: Any,
+) -> Ensemble:
+    """Simulate many times, in one compiled loop on all cores: for basins, bifurcation diagrams, Monte Carlo.
+
+    parameters: numbers, or arrays with one number per run. q0, u0: one initial state, or one row per run. keep: the steps after
+    which states are kept, as numbers from 0 (the start) to the last; only the last one if not given. workers: threads; the
+    result does not depend on them. A run that fails does not stop the others, see `Ensemble.failed`.
+
+    >>> import numpy as np
+    >>> import stickslip as ss
+    >>> ball = ss.benchmarks.bouncing_ball()
+    >>> heights = np.linspace(0.5, 1.5, 5)[:, None]
+    >>> runs = ss.ensemble(ball, t_end=1.0, dt=1e-2, q0=heights, parameters={"e": 0.5})
+    >>> runs.q.shape
+    (5, 1, 1)
+    """
+    if not isinstance(system, System):
+        raise OptionError(f"ensemble needs a System, such as stickslip.benchmarks.bouncing_ball(), got {system!r}")
+    scheme = scheme_of(method, options)
+    dt, tol = positive(dt=dt), positive(tol=tol)
+    if not (is_number(t_start) and is_number(t_end)) or t_end < t_start:
+        raise OptionError(f"t_end = {t_end!r} must be a finite number, not before the start t = {t_start!r}")
+    steps = count_steps(float(t_start), float(t_end), dt)
+    ready = prepare(system)
+    check_capability(scheme, ready.model)
+    columns = _columns(system, parameters, q0, u0)
+    values = _values(system, columns)
+    q, u = columns["q0"], columns["u0"]
+    refused = _refused(ready, float(t_start), q, u, values, _changing(parameters), initial_tol)
+
+    at = np.array([steps] if keep is None else keep, dtype=np.int64)
+    if at.ndim != 1 or not at.size or (np.diff(at) <= 0).any() or at[0] < 0 or at[-1] > steps:
+        raise OptionError(f"keep = {keep!r} must be rising numbers of steps, from 0 to {steps}")
+    program = program_of(system, scheme)
+    start = Start(
+        values[0],
+        q[0],
+        u[0],
+        float(t_start),
+        float(t_end),
+        dt,
+        0,
+        tol,
+        whole(max_iterations=max_iterations),
+        0.0,
+        label(scheme),
+    )
+    run = scheme.start(program, start)
+    if not isinstance(run, ProgramRun) or run.program.decides_step:
+        raise MethodError(f"method {scheme.name!r} has no steps of equal length; an ensemble needs them")
+
+    results = np.full((len(values), at.size, run.record.size), np.nan)
+    done = np.zeros(len(values), np.int64)
+    count = min(whole(workers=workers or os.cpu_count() or 1), max(1, len(values) // 8))
+    pieces = np.array_split(np.flatnonzero(~refused), count)
+    inputs = np.hstack([values, q, u])
+    with ThreadPoolExecutor(count) as pool:
+        for outcome in [pool.submit(_run_many, scheme, program, start, inputs, at, p, results, done) for p in pieces]:
+            outcome.result()
+    first = at == 0
+    results[:, first, 0], done[~refused & (done < at[-1])] = t_start, -1
+    n_q, n_u = q.shape[1], u.shape[1]
+    results[:, first, 1 : 1 + n_q], results[:, first, 1 + n_q : 1 + n_q + n_u] = q[:, None, :], u[:, None, :]
+    names = list(run.columns)
+    ends = np.cumsum(list(run.columns.values()))
+    contacts = slice(ends[names.index("P.N") - 1], ends[names.index("P.N")])
+    return Ensemble(
+        t=t_start + dt * at,
+        q=results[:, :, 1 : 1 + n_q].copy(),
+        u=results[:, :, 1 + n_q : 1 + n_q + n_u].copy(),
+        P_N=results[:, :, contacts].copy(),
+        failed=refused | (done < 0),
+    )
+
+
+def _run_many(
+    scheme: Scheme,
+    program: Any,
+    start: Start,
+    inputs: np.ndarray,
+    at: np.ndarray,
+    mine: np.ndarray,
+    results: np.ndarray,
+    done: np.ndarray,
+) -> None:
+    """The runs `mine` of an ensemble, in the calling thread; each thread has a memory of its own."""
+    from stickslip.engine.many import advance_many
+
+    if not mine.size:
+        return
+    run = scheme.start(program, start)
+    assert isinstance(run, ProgramRun)
+    layout = run.program.layout
+    places = np.concatenate([np.arange(layout.parameters), layout.places(Q_0, U_0)])
+    later = at[at > 0]
+    out, steps = np.full((mine.size, later.size, run.record.size), np.nan), np.zeros(mine.size, np.int64)
+    chunk = int(min(CHUNK_ROWS, max(1, later[-1] if later.size else 1)))
+    rows = np.zeros((chunk + 1, run.record.size))
+    iterations = np.zeros((chunk, len(run.stages)), np.int64)
+    residuals = np.zeros((chunk, len(run.stages)))
+    blank = np.zeros(layout.total)
+    code, state = run.program, (blank, run.memory, run.work, run.options, run.clock)
+    given, scratch = (places, np.ascontiguousarray(inputs[mine])), (rows, iterations, residuals, NOTHING)
+    advance_many(
+        code.tables, code.begin, code.step, code.carry, *state, *given, later, run.record, *scratch, out, steps
+    )
+    results[np.ix_(mine, np.flatnonzero(at > 0))] = out
+    done[mine] = steps
+
+
+# -- what is given -----------------------------------------------------------------------------------------------------
+
+
+def _changing(parameters: Mapping[str, Any] | None) -> set[str]:
+    return {name for name, value in (parameters or {}).items() if np.ndim(value)}
+
+
+def _columns(system: System, parameters: Any, q0: Any, u0: Any) -> dict[str, np.ndarray]:
+    """Everything with one row per run."""
+    if not isinstance(parameters, Mapping | None):
+        raise OptionError(f"parameters must be given as {{name: number or array}}, got {parameters!r}")
+    given: dict[str, np.ndarray] = {}
+    for name, value in {**(parameters or {}), "q0": q0, "u0": u0}.items():
+        if value is None:
+            value = system.q_initial if name == "q0" else system.u_initial
+        try:
+            array = np.asarray(value, dtype=float)
+        except (TypeError, ValueError):
+            raise OptionError(f"{name} = {value!r} must be numbers") from None
+        if not np.isfinite(array).all():
+            raise OptionError(f"{name} has entries that are not finite")
+        width = {"q0": system.n_q, "u0": system.n_u}.get(name)
+        if width is not None:
+            array = array[None, :] if array.ndim == 1 else array
+            if array.ndim != 2 or array.shape[1] != width:
+                raise OptionError(
+                    f"{name} has shape {np.shape(value)}, expected {width} numbers, or one row of them per run"
+                )
+        elif name not in system.parameter_symbols():
+            raise ModelError(f"{system.name}: {unknown_name('parameter', str(name), system.parameters)}")
+        elif name not in system.parameters:
+            raise ModelError(f"{system.name}: parameter {name!r} follows from others and cannot be set")
+        else:
+            array = np.atleast_1d(array)
+        given[name] = array
+    runs = max(len(array) for array in given.values())
+    for name, array in given.items():
+        if len(array) not in (1, runs):
+            raise OptionError(f"{name} is given for {len(array)} runs, others for {runs}")
+    return {name: np.broadcast_to(array, (runs, *array.shape[1:])) for name, array in given.items()}
+
+
+def _values(system: System, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+    """All parameters of all runs, with those that follow from others."""
+    runs, free = len(columns["q0"]), system.parameters
+    symbols = system.parameter_symbols()
+    known = {name: np.broadcast_to(columns.get(name, value), (runs,)) for name, value in free.items()}
+    if len(known) < len(symbols):
+        for name, expression in system.parameter_expressions().items():
+            if name not in known:
+                f = ca.Function("value", [symbols[n] for n in known], [expression])
+                out = f.call([ca.DM(np.ascontiguousarray(column)).T for column in known.values()])[0]
+                known[name] = np.broadcast_to(np.array(out).ravel(), (runs,))
+    return np.ascontiguousarray(np.stack([known[name] for name in symbols], axis=1) if symbols else np.zeros((runs, 0)))
+
+
+def _refused(
+    ready: Prepared, t: float, q: np.ndarray, u: np.ndarray, values: np.ndarray, changing: set[str], tolerance: float
+) -> np.ndarray:
+    """Runs that start inside an obstacle or violate constraints. Masses and laws are checked where they change."""
+    model, names = ready.model, ready.names
+    distinct = [0]
+    if changing & checked_parameters(ready):
+        distinct = np.unique(values, axis=0, return_index=True)[1].tolist()
+    for k in distinct:
+        check_mass(model, t, q[k], values[k])
+        check_laws(model, t, q[k], values[k])
+    labels = {"g": names.g, "gamma": names.gamma, "contacts": names.contacts}
+    refused = np.zeros(len(q), bool)
+    if changing:
+        seen = [observe(ready.observing, values[k], np.array([t]), q[k : k + 1], u[k : k + 1]) for k in range(len(q))]
+    else:
+        all_ = observe(ready.observing, values[0], np.full(len(q), t), q, u)
+        seen = [{name: column[k : k + 1] for name, column in all_.items()} for k in range(len(q))]
+    for k, first in enumerate(seen):
+        try:
+            check_initial_state(first, labels, model, tolerance)
+        except InitialStateError:
+            if len(q) == 1:
+                raise
+            refused[k] = True
+    return refused

@@ -1,0 +1,72 @@
+"""Many runs in one loop: each is what `solve` gives, whatever the number of threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import stickslip as ss
+
+
+@pytest.mark.parametrize("method", ["rattle", "moreau", "moreau-symmetric", "generalized-alpha", "half-explicit"])
+def test_every_run_is_that_of_solve(method):
+    ball = ss.benchmarks.bouncing_ball()
+    e, heights = np.linspace(0.1, 0.9, 20), np.linspace(0.2, 1.0, 20)[:, None]
+    runs = ss.ensemble(ball, 0.8, 1e-2, parameters={"e": e}, q0=heights, keep=[0, 3, 70, 77], method=method)
+    assert runs.q.shape == (20, 4, 1)
+    for k in (0, 7, 19):
+        one = ss.solve(ball, 0.8, 1e-2, parameters={"e": e[k]}, q0=heights[k], method=method, progress=False)
+        for rows, column in ((runs.q, one.q), (runs.u, one.u), (runs.P_N, one.P_N)):
+            assert np.array_equal(rows[k, 1:], column[[3, 70, 77]])
+        assert runs.q[k, 0] == heights[k]
+    assert not runs.failed.any()
+    assert np.array_equal(runs.t, one.t[[0, 3, 70, 77]])
+
+
+def test_threads_change_nothing():
+    crank = ss.benchmarks.slider_crank()
+    mu = np.linspace(0.0, 0.3, 40)
+    one, two = (ss.ensemble(crank, 2e-3, 1e-4, parameters={"mu": mu}, workers=n) for n in (1, 2))
+    assert one.q.tobytes() == two.q.tobytes()
+    assert one.u.tobytes() == two.u.tobytes()
+
+
+def test_failures_do_not_stop_the_others():
+    """One run starts inside the floor; one meets a root that ends."""
+    s = ss.System("root")
+    (x,), (u,) = s.coordinates("x", initial=[0.5], velocity=[0])
+    k = s.parameter("k", 1.0)
+    s.kinetic_energy(u**2 / 2)
+    s.potential_energy(k * ss.math.sqrt(x))
+    s.contact(gap=x - 0.1, restitution=0.5)
+    runs = ss.ensemble(s, 0.2, 1e-2, q0=[[0.5], [0.05], [0.6]], u0=[[0.0], [0.0], [-0.1]])
+    assert runs.failed.tolist() == [False, True, False]
+    assert np.isnan(runs.q[1]).all()
+    assert np.isfinite(runs.q[[0, 2]]).all()
+
+
+def test_parameters_that_follow_from_others():
+    s = ss.System("derived")
+    m = s.parameter("m", 1.0)
+    twice = s.parameter("twice", 2 * m)
+    (x,), (u,) = s.coordinates("x", initial=[0.0], velocity=[0.0])
+    s.kinetic_energy(twice * u**2 / 2)
+    s.force([1.0])
+    runs = ss.ensemble(s, 1.0, 0.1, parameters={"m": [0.5, 1.0, 2.0]})
+    assert np.allclose(runs.u[:, -1, 0], [1.0, 0.5, 0.25])
+
+
+def test_bad_input():
+    ball = ss.benchmarks.bouncing_ball()
+    with pytest.raises(ss.ModelError, match="unknown parameter 'f'"):
+        ss.ensemble(ball, 1.0, 0.1, parameters={"f": [1.0]})
+    with pytest.raises(ss.OptionError, match="q0 is given for 2 runs, others for 3"):
+        ss.ensemble(ball, 1.0, 0.1, parameters={"e": [0.1, 0.2, 0.3]}, q0=[[1.0], [2.0]])
+    with pytest.raises(ss.OptionError, match="not finite"):
+        ss.ensemble(ball, 1.0, 0.1, q0=[[np.nan]])
+    with pytest.raises(ss.OptionError, match="rising numbers of steps"):
+        ss.ensemble(ball, 1.0, 0.1, keep=[3, 2])
+    with pytest.raises(ss.ModelError, match="restitution"):
+        ss.ensemble(ball, 1.0, 0.1, parameters={"e": [0.5, 1.5]})
+    with pytest.raises(ss.MethodError, match="no steps of equal length"):
+        ss.ensemble(ball, 1.0, 0.1, method="half-explicit-adaptive")
