@@ -37,6 +37,7 @@ from stickslip.errors import (
     StickslipError,
     StudyError,
 )
+from stickslip.importers import ImportedSystem, ImportReport, IncompleteImport, from_mjcf, from_urdf
 from stickslip.interpolation import Interpolation, interpolate
 from stickslip.model import (
     Angle,
@@ -157,6 +158,9 @@ __all__ = [
     "HalfExplicit",
     "HalfExplicitAcceleration",
     "HalfExplicitAdaptive",
+    "ImportReport",
+    "ImportedSystem",
+    "IncompleteImport",
     "InitialStateError",
     "Interpolation",
     "Limits",
@@ -213,6 +217,8 @@ __all__ = [
     "energy_ledger",
     "ensemble",
     "events",
+    "from_mjcf",
+    "from_urdf",
     "gradient",
     "ground",
     "inertia",

@@ -181,7 +181,15 @@ def _of_parts(solution: Solution) -> list[tuple[str, Entry]]:
 
     kinds = {"force": "force", "angle": "joint", "displacement": "joint", "distance": "joint"}
     return [
-        (name, Entry(sensor.unit, kinds.get(name.rpartition(".")[2], "part"), reader(name, sensor), stored=False))
+        (
+            name,
+            Entry(
+                sensor.unit,
+                kinds.get(name.rpartition(".")[2].removesuffix("_dot"), "part"),
+                reader(name, sensor),
+                stored=False,
+            ),
+        )
         for name, sensor in sensors_of(system).items()
     ]
 

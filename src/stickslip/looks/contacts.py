@@ -21,9 +21,12 @@ OBSTACLES = (Plane, Line, Graph, Cavity)
 
 
 def shaped(system: System) -> dict[int, list[Any]]:
-    """By the id of a body: the shapes with which it takes part in contacts."""
+    """By the id of a body: the shapes with which it takes part in contacts, and those of its skin."""
     out: dict[int, list[Any]] = {}
     for part in system.parts:
+        for shape in getattr(part, "skins", ()):  # of imported links
+            if not isinstance(shape, OBSTACLES) and not isinstance(shape.body, Ground):
+                out.setdefault(id(shape.body), []).append(shape)
         if isinstance(part, Contact | Rolling):
             for shape in (part.geometry_1, part.geometry_2):
                 if not isinstance(shape, OBSTACLES) and not isinstance(shape.body, Ground):

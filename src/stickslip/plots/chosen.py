@@ -30,8 +30,17 @@ TITLES = {
 }
 
 
-def curves(solution: Solution, quantities: Sequence[str], ax: Axes | None = None, *, title: str | None = None) -> Axes:
+def curves(
+    solution: Solution,
+    quantities: Sequence[str],
+    ax: Axes | None = None,
+    *,
+    title: str | None = None,
+    short: bool = False,
+) -> Axes:
     """Quantities by name over time, on one pair of axes; units are on the axis, or in the legend where they differ.
+
+    short: leave the last word out of the legend, as in pin.force, where the title says it.
 
     >>> curves(solution, ["slider.x", "crank.x"])    # doctest: +SKIP
     """
@@ -40,7 +49,8 @@ def curves(solution: Solution, quantities: Sequence[str], ax: Axes | None = None
     one = units.pop() if len(units) == 1 else None
     ax = new_axes(ax, title=TITLES.get(one or "", "") if title is None else title, ylabel=f"[{one}]" if one else "")
     for k, (name, unit, values) in enumerate(columns):
-        text = label(name) if one is not None or not unit else f"{label(name)}  [{unit}]"
+        shown = label(name.rpartition(".")[0] or name) if short else label(name)
+        text = shown if one is not None or not unit else f"{shown}  [{unit}]"
         ax.plot(solution.t, values, color=PALETTE[k % len(PALETTE)], linewidth=LINE, label=text)
     cut_peaks(ax, [values for *_, values in columns], one or "")
     legend(ax)

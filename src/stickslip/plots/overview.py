@@ -112,10 +112,27 @@ def _chosen(solution: Solution, quantities: Chosen) -> list[Panel]:
 
 def _motion(solution: Solution) -> list[Panel]:
     names = solution.names
+    if len(_moving(solution.q, solution.provenance.get("tol", 0.0))) > panels.MOST_LINES and (
+        joints := _joints(solution)
+    ):
+        return joints
     out = _by_unit(
         solution, panels.coordinates, solution.q, names.q, names.q_units, "coordinates", "lengths", "positions"
     )
     return out + _by_unit(solution, panels.velocities, solution.u, names.u, names.u_units, "velocities", "", "")
+
+
+def _joints(solution: Solution) -> list[Panel]:
+    """Measures of joints and their rates: of a mechanism of many bodies they say more than a few coordinates."""
+    groups: dict[str, list[str]] = {}
+    for name, entry in catalogue(solution).items():
+        if entry.kind == "joint":
+            groups.setdefault(entry.unit, []).append(name)
+    titles = {"rad": "joint angles", "rad/s": "joint rates", "m": "joint displacements", "m/s": "joint velocities"}
+    return [
+        partial(curves, quantities=g[: panels.MOST_LINES], title=titles.get(u), short=True)
+        for u, g in sorted(groups.items())
+    ]
 
 
 def _by_unit(
@@ -200,7 +217,8 @@ def _contact(solution: Solution) -> list[Panel]:
     if shown and (not touching or _changes(solution.gap[:, shown], solution.provenance.get("tol", 0.0)).any()):
         out.append(partial(panels.gaps, which=shown, of=of))
     steps = max(len(solution) - 1, 1)
-    if not solution.P_N.size or np.count_nonzero(solution.P_N.any(axis=1)) > PERSISTENT * steps:
+    acting = solution.P_N.any(axis=1) | solution.P_F.any(axis=1)
+    if np.count_nonzero(acting) > PERSISTENT * steps:
         names, friction = solution.names.contacts, solution.names
         forces = [f"{names[k]}.force" for k in touching[: panels.MOST_LINES]]
         ends = np.cumsum(friction.friction_sizes)
@@ -208,7 +226,7 @@ def _contact(solution: Solution) -> list[Panel]:
             dict.fromkeys(f"{friction.friction[int(np.searchsorted(ends, k, side='right'))]}.friction" for k in rubbing)
         )
         return out + [
-            partial(curves, quantities=chosen, title=title)
+            partial(curves, quantities=chosen, title=title, short=True)
             for chosen, title in ((forces, "normal forces"), (rubs, "friction forces"))
             if chosen
         ]
