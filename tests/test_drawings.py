@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import importlib
 import json
+import shutil
+import subprocess
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
@@ -390,10 +392,27 @@ def test_an_animation_has_its_frames_and_size(ball, tmp_path):
             image.seek(k)
             pixels.append(np.asarray(image.convert("RGB"), float))
     assert all(np.abs(a - b).max() > 50 for a, b in pairwise(pixels)), "nothing moves"
-    with pytest.raises(ResultFileError, match=r"end its name in \.gif"):
-        plots.animate(ball, tmp_path / "ball.mp4", EVERY)
+    with pytest.raises(ResultFileError, match=r"end its name in \.gif or \.mp4"):
+        plots.animate(ball, tmp_path / "ball.avi", EVERY)
     with pytest.raises(OptionError, match="must be positive"):
         plots.animate(ball, tmp_path / "ball.gif", EVERY, seconds=0)
+
+
+@pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="no ffmpeg")
+def test_an_mp4_has_its_frames_and_size(ball, tmp_path):
+    path = plots.animate(ball, tmp_path / "ball.mp4", EVERY, seconds=1.0, fps=10, width=201)
+    asked = ["-show_entries", "stream=width,codec_name,nb_read_frames,r_frame_rate", "-count_frames", "-of", "csv=p=0"]
+    told = subprocess.run(
+        ["ffprobe", "-v", "error", *asked, str(path)], capture_output=True, text=True, check=True
+    ).stdout
+    assert told.strip() == "h264,200,10/1,10"
+
+
+def test_without_ffmpeg_an_mp4_says_what_to_do(ball, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ResultFileError, match="need the program ffmpeg, which is not installed.* End the name in .gif"):
+        plots.animate(ball, tmp_path / "ball.mp4", EVERY, seconds=0.2)
+    assert not (tmp_path / "ball.mp4").exists()
 
 
 class Page(HTMLParser):

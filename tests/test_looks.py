@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import casadi as ca
 import numpy as np
@@ -12,12 +14,14 @@ import pytest
 
 import stickslip as ss
 from stickslip.errors import ModelError, OptionError, ResultFileError
-from stickslip.filming import Film, quaternions, shoot, turned
+from stickslip.filming import Film, Solid, quaternions, shoot, turned
 from stickslip.looks import evaluate, look_of
 from stickslip.looks.tape import OPERATIONS, tape
 from stickslip.math import cos, sin
 from stickslip.scene import film
 from stickslip.shapes import Ball, Block, Coil, Disk, Ground, Polyline, Touch, Tube, Wall
+from stickslip.viewer import write_vtk
+from stickslip.viewer.vtk import mesh_of
 
 ROOT = Path(__file__).parents[1]
 
@@ -301,3 +305,65 @@ def test_the_picture_is_made_once_per_system():
     s = pendulum()
     first = look_of(s).record(s.parameter_values())
     assert first == look_of(s).record(s.parameter_values())
+
+
+# -- files for ParaView --------------------------------------------------------------------------------------------------
+
+
+def read_array(element) -> np.ndarray:
+    raw = base64.b64decode(element.text)
+    kind = {"Float32": "<f4", "Int32": "<i4", "Int64": "<i8"}[element.get("type")]
+    assert int.from_bytes(raw[:8], "little") == len(raw) - 8
+    return np.frombuffer(raw[8:], kind).reshape(-1, int(element.get("NumberOfComponents")))
+
+
+def test_files_for_paraview_hold_bodies_and_contacts(tmp_path):
+    solution = crank()
+    path = write_vtk(solution, tmp_path / "crank.pvd", frames=11)
+    shot = shoot(solution, frames=11)
+    k = int(np.flatnonzero((shot.spots.states > 0).any(axis=1))[0])
+    sets = ElementTree.parse(path).getroot().findall(".//DataSet")
+    assert [float(s.get("timestep")) for s in sets[::2]] == shot.t.tolist()
+    for entry in sets:
+        assert (tmp_path / entry.get("file")).exists()
+    bodies, contacts = (ElementTree.parse(tmp_path / s.get("file")).getroot() for s in sets[2 * k : 2 * k + 2])
+    arrays = {
+        a.get("Name"): read_array(a)
+        for a in contacts.iter("DataArray")
+        if a.get("Name") in ("force", "state", "Points")
+    }
+    closed = shot.spots.states[k] > 0
+    np.testing.assert_allclose(arrays["force"], shot.spots.forces[k, closed], rtol=1e-6)
+    np.testing.assert_allclose(arrays["Points"], shot.spots.places[k, closed], rtol=1e-6, atol=1e-9)
+    piece = bodies.find(".//Piece")
+    (numbers,) = [read_array(a)[:, 0] for a in bodies.iter("DataArray") if a.get("Name") == "body"]
+    assert len(numbers) == int(piece.get("NumberOfPolys")) + int(piece.get("NumberOfLines"))
+    assert set(numbers) == {-1, 0, 1, 2}
+    points = read_array(bodies.find(".//Points/DataArray"))
+    assert len(points) == int(piece.get("NumberOfPoints"))
+    for index in bodies.findall(".//Polys/DataArray"):
+        if index.get("Name") == "connectivity":
+            assert read_array(index).max() < len(points)
+    with pytest.raises(ResultFileError, match=r"end its name in \.pvd"):
+        write_vtk(solution, tmp_path / "crank.vtk")
+
+
+@pytest.mark.parametrize(
+    "solid, volume",
+    [
+        (Solid("box", -1, np.zeros(3), np.array([1.0, 0, 0, 0]), {"size": [1.0, 2.0, 3.0]}), 6.0),
+        (Solid("ball", -1, np.ones(3), np.array([1.0, 0, 0, 0]), {"radius": 0.5}), 4 / 3 * np.pi / 8),
+        (Solid("cylinder", -1, np.zeros(3), np.array([0.6, 0.8, 0, 0]), {"radius": 0.5, "length": 2.0}), np.pi / 2),
+        (
+            Solid(
+                "link", -1, np.zeros(3), np.array([1.0, 0, 0, 0]), {"radius": 0.1, "ends": [[0, 0, 0], [1.0, 1.0, 0]]}
+            ),
+            np.pi * 0.01 * 2**0.5 + 4 / 3 * np.pi * 1e-3,
+        ),
+    ],
+    ids=lambda x: getattr(x, "kind", ""),
+)
+def test_meshes_are_closed_and_have_the_volume_of_their_solids(solid, volume):
+    vertices, faces = mesh_of(solid)
+    a, b, c = (vertices[faces[:, k]] for k in range(3))
+    assert abs(np.einsum("ij,ij->", a, np.cross(b, c)) / 6) == pytest.approx(volume, rel=0.04)

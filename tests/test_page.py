@@ -192,25 +192,26 @@ def test_every_example_of_the_gallery_plays(browser, tmp_path, monkeypatch):
 
 
 def test_a_million_steps_open_at_once(browser, tmp_path, record_property):
-    """Opening is measured to the first picture; a loaded test machine without a graphics card gets three times as long."""
+    """Opening is measured to the first picture, against that of a short run: the machine may be slow or busy."""
     short = ss.solve(ss.benchmarks.rotating_bouncing_ball(), t_end=1.0, dt=1e-3, progress=False)
     n = 10**6
     rows = np.resize(np.arange(len(short)), n + 1)
-    arrays = {
-        k: getattr(short, k)[rows]
-        for k in "q u g g_dot gamma gap gap_dot slip P_g P_gamma P_N P_F kinetic potential".split()
-    }
+    names = "q u g g_dot gamma gap gap_dot slip P_g P_gamma P_N P_F kinetic potential".split()
+    arrays = {name: getattr(short, name)[rows] for name in names}
     stats = replace(short.stats, iterations=np.zeros((n, 1), int), residuals=np.zeros((n, 1)), stages=("step",))
     long = replace(short, t=np.linspace(0, 1000, n + 1), **arrays, stats=stats, extra={})
     path = long.view(path=tmp_path / "long.html")
     assert path.stat().st_size < 20e6
-    start = time.perf_counter()
+    seconds = []
+    for page in (short.view(path=tmp_path / "short.html"), path):
+        start = time.perf_counter()
+        with Visit(browser, page) as visit:
+            seconds.append(time.perf_counter() - start)
+    record_property("page of 10^6 steps", f"{path.stat().st_size / 1e6:.1f} MB, open in {seconds[1]:.1f} s")
     with Visit(browser, path) as visit:
-        seconds = time.perf_counter() - start
         assert visit.state()["frames"] > 600
         assert visit.page.evaluate("runs[0].impactCount") > 1000
-    record_property("page of 10^6 steps", f"{path.stat().st_size / 1e6:.1f} MB, open in {seconds:.1f} s")
-    assert seconds < 9
+    assert seconds[1] < 3 + 2 * seconds[0]
     peak = float(np.frombuffer(base64.b64decode(_curve(path, "floor.force")), np.float32).max())
     assert peak == pytest.approx(float(long["floor.force"].max()), rel=1e-6)
 

@@ -237,7 +237,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> ModuleType:
-    """`ss.papers` draws, so it is imported when it is used: matplotlib takes longer than all the rest."""
-    if name == "papers":
-        return import_module("stickslip.papers")
+    """What draws is imported when it is used: matplotlib takes longer than all the rest."""
+    if name in ("papers", "plots", "viewer"):
+        return import_module(f"stickslip.{name}")
     raise AttributeError(f"module 'stickslip' has no attribute {name!r}")

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -79,18 +84,27 @@ def animate(
     t_start: float | None = None,
     t_end: float | None = None,
 ) -> Path:
-    """Write a film as an animated GIF of `width` pixels that plays for so many `seconds`, again and again.
+    """Write a film of `width` pixels that plays for so many `seconds`: an animated GIF, or an MP4 where ffmpeg is installed.
 
     >>> animate(solution, "crank.gif", t_end=0.1)    # doctest: +SKIP
     """
-    from PIL import Image
-
     path = Path(path)
-    if path.suffix.lower() != ".gif":
-        raise ResultFileError(f"cannot write {path}: end its name in .gif; `solution.view()` makes a page.")
+    kind = path.suffix.lower()
+    if kind not in (".gif", ".mp4"):
+        raise ResultFileError(f"cannot write {path}: end its name in .gif or .mp4; `solution.view()` makes a page.")
     if not (seconds > 0 and fps > 0 and width > 0):
         raise OptionError(f"seconds = {seconds}, fps = {fps} and width = {width} must be positive")
     scene = film(solution, drawing, frames=max(1, round(seconds * fps)), t_start=t_start, t_end=t_end)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        (_gif if kind == ".gif" else _mp4)(_pictures(scene, width), path, fps)
+    except OSError as error:
+        raise ResultFileError(f"cannot write {path}: {error}. Choose another place, or free some space.") from error
+    return path
+
+
+def _pictures(scene: Scene, width: int) -> Iterator[np.ndarray]:
+    """The frames as pixels (height, width, 3)."""
     dpi, (across, up) = 100, scene.size
     footer = 0.22  # inches, for the time
     figure = Figure(figsize=(width / dpi, width / dpi * up / across + footer))
@@ -98,24 +112,46 @@ def animate(
     height = figure.get_size_inches()[1]
     ax = _stage(figure.add_axes((0, footer / height, 1, 1 - footer / height)), scene, frame_on=False)
     clock = figure.text(0.02, 0.05 / height, "", fontsize=SMALL, color=SOFT, va="bottom")
-    images = []
     for frame in range(len(scene)):
         artists = _draw(ax, scene, frame)
         clock.set_text(f"t = {scene.t[frame]:.3f} s")
         canvas.draw()  # type: ignore[no-untyped-call]
-        pixels = np.asarray(canvas.buffer_rgba())  # type: ignore[no-untyped-call]
-        images.append(Image.fromarray(pixels[..., :3].copy()))
+        yield np.asarray(canvas.buffer_rgba())[..., :3].copy()  # type: ignore[no-untyped-call]
         for artist in artists:
             artist.remove()
+
+
+def _gif(pictures: Iterator[np.ndarray], path: Path, fps: int) -> None:
+    from PIL import Image
+
+    images = [Image.fromarray(pixels) for pixels in pictures]
     # One palette for all frames: what stands still is then equal from frame to frame, and costs nothing.
     palette = _collage(images).quantize(128, method=Image.Quantize.MAXCOVERAGE)  # the median cut would grey the white
     frames = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        frames[0].save(path, save_all=True, append_images=frames[1:], duration=round(1000 / fps), loop=0, optimize=True)
-    except OSError as error:
-        raise ResultFileError(f"cannot write {path}: {error}. Choose another place, or free some space.") from error
-    return path
+    frames[0].save(path, save_all=True, append_images=frames[1:], duration=round(1000 / fps), loop=0, optimize=True)
+
+
+def _mp4(pictures: Iterator[np.ndarray], path: Path, fps: int) -> None:
+    """H.264 by the program ffmpeg, which gets the pixels through a pipe."""
+    program = shutil.which("ffmpeg")
+    if program is None:
+        raise ResultFileError(
+            f"cannot write {path}: MP4 films need the program ffmpeg, which is not installed (Debian: apt install ffmpeg). "
+            "End the name in .gif for a film without it."
+        )
+    first = next(pictures)
+    height, width = (n - n % 2 for n in first.shape[:2])  # H.264 wants even sizes
+    form = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", str(fps), "-i", "-"]
+    coded = ["-an", "-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "20", "-movflags", "+faststart", str(path)]
+    command = [program, "-y", "-loglevel", "error", *form, *coded]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as ffmpeg:
+        assert ffmpeg.stdin is not None
+        with suppress(BrokenPipeError):  # ffmpeg stopped: what it has to say comes below
+            for pixels in chain([first], pictures):
+                ffmpeg.stdin.write(np.ascontiguousarray(pixels[:height, :width]).tobytes())
+        _, said = ffmpeg.communicate()
+    if ffmpeg.returncode != 0:
+        raise ResultFileError(f"cannot write {path}: ffmpeg says {said.decode(errors='replace').strip()!r}")
 
 
 def _collage(images: list[Any]) -> Any:

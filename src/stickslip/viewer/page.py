@@ -103,6 +103,20 @@ def page(
     return re.sub(r"\{\{([\w./]+)\}\}", lambda match: pieces[match[1]], template)
 
 
+def embedded(solution: Solution, drawing: Drawing | None = None, *, height: int = 480, **options: Any) -> str:
+    """The page as a frame in HTML, for notebooks: `IPython.display.HTML(embedded(solution))`; options as of `view`.
+
+    >>> embedded(solution).startswith("<iframe")    # doctest: +SKIP
+    True
+    """
+    text = escape(page(solution, drawing, **options), quote=True)
+    # Scripts run in the frame, but see neither the notebook nor its cookies.
+    return (
+        f'<iframe srcdoc="{text}" sandbox="allow-scripts allow-downloads" '
+        f'style="width: 100%; height: {int(height)}px; border: 0"></iframe>'
+    )
+
+
 def _film(solution: Solution, drawing: Drawing | None, t_start: float | None, t_end: float | None) -> Film:
     """As many frames as fit into the budget."""
     few = shoot(solution, drawing, frames=8, t_start=t_start, t_end=t_end)  # enough to see how many points move

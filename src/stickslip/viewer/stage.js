@@ -4,8 +4,12 @@ function makeStage(data, runs, canvas, tools) {
   const T = vendor, v3 = (x = 0, y = 0, z = 0) => new T.Vector3(x, y, z);
   const low = v3(...data.low), high = v3(...data.high), middle = low.clone().add(high).multiplyScalar(0.5);
   const size = Math.max(high.clone().sub(low).length(), 1e-12), symbol = data.symbol, planar = data.planar;
-  const renderer = new T.WebGLRenderer({canvas, antialias: true, preserveDrawingBuffer: true, powerPreference: "high-performance"});
-  renderer.shadowMap.enabled = tools.shadows;
+  // Without a graphics card every pixel and triangle counts.
+  const probe = document.createElement("canvas").getContext("webgl2"), told = probe && probe.getExtension("WEBGL_debug_renderer_info");
+  const software = !!told && /swiftshader|llvmpipe|software/i.test(probe.getParameter(told.UNMASKED_RENDERER_WEBGL));
+  const solidCount = Math.max(...runs.map(run => run.solids.length)), sparing = software && solidCount > 300;
+  const renderer = new T.WebGLRenderer({canvas, antialias: !sparing, preserveDrawingBuffer: true, powerPreference: "high-performance"});
+  renderer.shadowMap.enabled = tools.shadows && !sparing;
   renderer.shadowMap.type = T.PCFShadowMap;
   const scene = new T.Scene(), camera = new T.PerspectiveCamera(planar ? 8 : 34, 1, size / 500, size * 100);
   camera.up.set(0, planar ? 1 : 0, planar ? 0 : 1);
@@ -19,7 +23,7 @@ function makeStage(data, runs, canvas, tools) {
   const from = planar ? v3(-0.35, 0.55, 1.0) : v3(-0.45, -0.55, 1.0);
   sun.position.copy(middle).addScaledVector(from.normalize(), size * 2);
   sun.target.position.copy(middle);
-  sun.castShadow = tools.shadows;
+  sun.castShadow = tools.shadows && !sparing;
   sun.shadow.mapSize.set(2048, 2048);
   Object.assign(sun.shadow.camera, {left: -size * 0.75, right: size * 0.75, top: size * 0.75, bottom: -size * 0.75, near: size * 0.5, far: size * 4});
   sun.shadow.intensity = 0.75; sun.shadow.bias = -0.0008; sun.shadow.normalBias = symbol * 0.05;
@@ -67,7 +71,7 @@ function makeStage(data, runs, canvas, tools) {
     const group = new T.Group(), updates = [];
     scene.add(group);
     const total = run.solids.length;
-    const round = total > 3000 ? [10, 7] : total > 400 ? [16, 10] : [40, 24];
+    const round = total > 3000 ? [8, 6] : total > 300 ? (software ? [9, 6] : [16, 10]) : [40, 24];
     const shapes = {
       box: () => new T.BoxGeometry(1, 1, 1),
       ball: () => perFace(new T.SphereGeometry(1, ...round), (x, y, z) => (x > 0) !== (y > 0)),
@@ -524,11 +528,11 @@ function makeStage(data, runs, canvas, tools) {
   }
   // A slow machine gets fewer pixels, then no shadows, so that the film stays fluent.
   function pace(milliseconds) {
-    slow = milliseconds > 40 ? slow + 1 : Math.max(0, slow - 1);
-    if (slow < 12) return;
+    slow = milliseconds > 40 ? slow + milliseconds : Math.max(0, slow - 40);
+    if (slow < 700) return;
     slow = 0;
-    if (ratio > 1) { ratio = 1; resize(); } else if (renderer.shadowMap.enabled && runs[0].bodies.length > 100) { renderer.shadowMap.enabled = false; sun.castShadow = false; for (const [paint] of materials) paint.needsUpdate = true; }
-    else if (ratio > 0.6) { ratio = 0.6; resize(); }
+    if (ratio > 1) { ratio = 1; resize(); } else if (renderer.shadowMap.enabled && solidCount > 100) { renderer.shadowMap.enabled = false; sun.castShadow = false; for (const [paint] of materials) paint.needsUpdate = true; }
+    else if (ratio > 0.6 && solidCount > 100) { ratio = 0.6; resize(); }
   }
   return {
     frame, render, resize, dress, fit, zoom, pace, pick, shown,
