@@ -100,7 +100,7 @@ def main() -> None:
         shots, busy = (after["shots"][k] - before["shots"][k] for k in ("count", "busy"))
         print(
             f"{given.spheres} spheres: {path.stat().st_size / 1e6:.1f} MB, {shots / 5:.1f} frames/s, "
-            f"{busy / max(shots, 1):.1f} ms per frame in the page, {after['calls']} draw calls, {after['triangles']} triangles, "
+            f"{busy / max(shots, 1):.1f} ms each in the page, {after['calls']} draw calls, {after['triangles']} triangles, "
             f"shadows {'on' if after['shadows'] else 'off'}, {after['ratio']} pixels per point"
         )
         path = long_run(given.steps).view(path=Path(folder) / "long.html")

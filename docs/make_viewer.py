@@ -101,7 +101,13 @@ def main() -> None:
         page = space.view(
             path=Path(folder) / "space.html", quantities=["energy.kinetic", "energy.total", "box.z", "ball.z", "egg.z"]
         )
-        shoot(browser, page, "viewer_space.png", (1440, 860), "#t=0.36&theme=dark&show=trails,labels")
+        shoot(
+            browser,
+            page,
+            "viewer_space.png",
+            (1440, 860),
+            f"#t={space.t[int(space.P_N[:, :8].sum(axis=1).argmax())]}&theme=dark&show=trails,labels",
+        )
         browser.close()
 
 
