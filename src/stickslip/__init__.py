@@ -27,6 +27,7 @@ from stickslip.analysis import (
 from stickslip.engine.state import State
 from stickslip.errors import (
     ConvergenceError,
+    EnergyWarning,
     InitialStateError,
     MethodError,
     ModelError,
@@ -140,6 +141,7 @@ __all__ = [
     "Distance",
     "Ellipsoid",
     "EnergyLedger",
+    "EnergyWarning",
     "Ensemble",
     "EventDriven",
     "Events",

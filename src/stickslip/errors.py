@@ -34,6 +34,10 @@ class StabilityWarning(UserWarning):
     """The step is so large that oscillations of the system will grow with this scheme."""
 
 
+class EnergyWarning(UserWarning):
+    """The energy of a run rises although nothing puts it in."""
+
+
 class NoDerivativeError(StickslipError):
     """A motion has no derivative at this point: it grazes a contact, or a law is at the border of two cases."""
 

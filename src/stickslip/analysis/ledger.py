@@ -19,18 +19,16 @@ dt times the power of the other forces.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stickslip.engine.observe import FLOWS, energy_flows
 from stickslip.errors import OptionError
 from stickslip.model.system import System
 from stickslip.solution import Solution
-from stickslip.solve import observe_along
+from stickslip.solve.flows import work_of_steps
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -141,46 +139,14 @@ def energy_ledger(solution: Solution, system: System) -> EnergyLedger:
     """
     if not isinstance(solution, Solution) or not isinstance(system, System):
         raise OptionError(f"energy_ledger needs a Solution and its System, got {solution!r} and {system!r}")
-    flows = observe_along(system, solution, energy_flows, FLOWS)
-    dt = np.diff(solution.t)
-    names = solution.names
-    percussions = {name: getattr(solution, name)[1:] for name in ("P_g", "P_gamma", "P_N", "P_F")}
-
-    def integral(power: np.ndarray) -> np.ndarray:
-        return dt * _mean(power[:, 0])
-
-    moving = integral(flows["moving"]) + np.diff(flows["transport"][:, 0])
-    for space in ("N", "F"):
-        moving = moving - (percussions[f"P_{space}"] * _mean(flows[f"chi_{space}"])).sum(axis=1)
-    constraints = _bilateral_work(solution, percussions, flows)
-    friction = percussions["P_F"] * _mean(solution.slip)
-    elements = [friction[:, columns].sum(axis=1) for columns in names.friction_slices]
+    work, names = work_of_steps(solution, system), solution.names
     return EnergyLedger(
         t=solution.t,
         kinetic=solution.kinetic,
         potential=solution.potential,
-        applied=integral(flows["applied"]),
-        damping=integral(flows["damping"]),
-        impacts=percussions["P_N"] * _mean(solution.gap_dot),
-        friction=np.column_stack([np.zeros((len(dt), 0)), *elements]),
-        constraints=constraints,
-        moving=moving,
+        **work,
         contacts=names.contacts,
         frictions=names.friction,
         system=str(solution.provenance.get("system", "")),
         method=str(solution.provenance.get("method", "")),
     )
-
-
-def _bilateral_work(
-    solution: Solution, percussions: Mapping[str, np.ndarray], flows: Mapping[str, np.ndarray]
-) -> np.ndarray:
-    """P . W^T u of both kinds of bilateral constraints; W^T u is the constraint's velocity less chi."""
-    work_g = percussions["P_g"] * _mean(solution.g_dot - flows["chi_g"])
-    work_gamma = percussions["P_gamma"] * _mean(solution.gamma - flows["chi_gamma"])
-    return work_g.sum(axis=1) + work_gamma.sum(axis=1)
-
-
-def _mean(rows: np.ndarray) -> np.ndarray:
-    """Mean of the values at the start and at the end of each step."""
-    return (rows[:-1] + rows[1:]) / 2

@@ -17,6 +17,7 @@ import numpy as np
 from stickslip.errors import MethodError
 
 T = ca.SX.sym("t")
+ROUNDING = 16 * np.finfo(float).eps  # of coordinates, relative to their size
 
 
 @dataclass(frozen=True)
@@ -177,6 +178,16 @@ class PartType:
     def g_N(self, t, q) -> ca.SX:
         """Gaps of the normal contacts."""
         return self._call("g_N", t, q)
+
+    def reach(self, q) -> ca.SX:
+        """Gaps up to this size touch: rounding errors of coordinates of the size of q.
+
+        Laws take g_N - reach, so that contacts which close together in exact arithmetic do so in floating point.
+        """
+        size = ca.SX(1)
+        for k in range(self.n_q):
+            size = ca.fmax(size, ca.fabs(q[k]))
+        return ROUNDING * size * ca.SX.ones(self.n["N"])
 
     def g_N_dot(self, t, q, u) -> ca.SX:
         """Gap velocities."""

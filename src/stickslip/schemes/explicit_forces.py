@@ -110,7 +110,7 @@ class HalfExplicitAcceleration(Scheme):
 
     def start_activity(self, part: PartType, s: Stage) -> None:
         """Positive for contacts that are open or opening at the start (59)."""
-        s.update(OPEN_0, ca.fmax(part.g_N(*start(s)[:2]), part.g_N_dot(*start(s))))
+        s.update(OPEN_0, ca.fmax(part.g_N(*start(s)[:2]) - part.reach(s.q_0), part.g_N_dot(*start(s))))
 
     def start_forces(self, part: PartType, s: Stage) -> None:
         """lambda_0 and u_P (54, 56)."""
@@ -118,7 +118,7 @@ class HalfExplicitAcceleration(Scheme):
 
     def end_activity(self, part: PartType, s: Stage) -> None:
         """The same at the end."""
-        s.update(OPEN_1, ca.fmax(part.g_N(*end(s)[:2]), part.g_N_dot(*end(s))))
+        s.update(OPEN_1, ca.fmax(part.g_N(*end(s)[:2]) - part.reach(s.q_0), part.g_N_dot(*end(s))))
 
     def end_forces(self, part: PartType, s: Stage) -> None:
         """lambda_1 and u_Y (57)."""

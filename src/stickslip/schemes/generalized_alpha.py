@@ -252,7 +252,7 @@ class GeneralizedAlpha(Scheme):
             s.equation(part.M(s.t_1, x.q_1) @ x.U - part.W(s.t_1, x.q_1) @ x.nu, for_=x.U)  # (65d, 74a)
         s.zero(part.g(s.t_1, x.q_1), by=x.K.g)  # (65e, 73c, 74c)
         if self.nonsmooth:
-            s.normal(part.g_N(s.t_1, x.q_1), x.K.N, by=x.K.N, mark_open=OUTSIDE_A)  # (55)
+            s.normal(part.g_N(s.t_1, x.q_1) - part.reach(s.q_0), x.K.N, by=x.K.N, mark_open=OUTSIDE_A)  # (55)
 
     def _correct_velocity(self, part: PartType, s: Stage, x: Motion) -> None:
         before, after = (s.t_0, s.q_0, s.u_0), (s.t_1, x.q_1, x.u_1)

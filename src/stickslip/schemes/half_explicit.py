@@ -36,6 +36,7 @@ from stickslip.engine.fields import COLD, ONE, PERCUSSIONS, Q_0, Q_1, SPACES, U_
 from stickslip.engine.flow import If, StageFunction
 from stickslip.engine.stage import Stage
 from stickslip.errors import OptionError
+from stickslip.schemes.alpha_motion import CLOSED
 from stickslip.schemes.scheme import Facts, Scheme
 
 U_P, U_E, U_F = Field("u_P", U), Field("u_E", U), Field("u_F", U)
@@ -54,15 +55,20 @@ SPLIT = (*MEAN_FORCE.values(), *IMPULSE.values(), IMPULSIVE)
 
 
 def initial_gaps(part: PartType, s: Stage) -> None:
-    """Gaps at the start; later ones are carried from step to step."""
-    s.update(GAP_0, part.g_N(s.t_0, s.q_0))
+    """Gaps at the start; later ones are carried from step to step.
+
+    A contact that starts with a velocity into the obstacle counts as open: its first step is an impact.
+    """
+    gap = part.g_N(s.t_0, s.q_0) - part.reach(s.q_0)
+    approaches = (gap <= 0) * (part.g_N_dot(s.t_0, s.q_0, s.u_0) < -CLOSED)
+    s.update(GAP_0, ca.if_else(approaches, part.reach(s.q_0), gap))
 
 
 def position(part: PartType, s: Stage) -> None:
     """q_1 by the trapezoidal rule (51), its gaps, and which contacts close."""
     t_0, t_1, dt, q_0, u_M = s.t_0, s.t_1, s.dt, s.q_0, (s.u_0 + s.known(U_P)) / 2
     q_1 = s.position(Q_1, lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u_M) + part.qdot(t_1, q_1, u_M)))
-    gap_1 = part.g_N(t_1, q_1)
+    gap_1 = part.g_N(t_1, q_1) - part.reach(q_0)
     s.update(GAP_1, gap_1)
     s.update(CLOSING, (s.known(GAP_0) > 0) * (gap_1 <= 0))
 
@@ -105,7 +111,7 @@ def _record(s: Stage, P: Percussions, Lambda: Percussions, impulsive: int) -> No
 
 def foresight(part: PartType, s: Stage) -> None:
     """Gaps at q_E (120), and which contacts would close there."""
-    gap_E = part.g_N(s.t_1, euler(part, s))
+    gap_E = part.g_N(s.t_1, euler(part, s)) - part.reach(s.q_0)
     s.update(GAP_E, gap_E)
     s.update(CLOSING_E, (s.known(GAP_0) > 0) * (gap_E <= 0))
 

@@ -186,7 +186,10 @@ class Lobatto(Scheme):
         for i in stages[1:]:
             s.zero(part.g(t[i], Q[i]), by=R[i - 1].g)  # (50)
             s.normal(
-                part.g_N(t[i], Q[i]), R[i - 1].N, by=R[i - 1].N, mark_open=OPEN if i == stages[-1] else None
+                part.g_N(t[i], Q[i]) - part.reach(q_0),
+                R[i - 1].N,
+                by=R[i - 1].N,
+                mark_open=OPEN if i == stages[-1] else None,
             )  # (52)
         for j in stages[:-1]:
             i = (

@@ -35,7 +35,7 @@ def drift(part: PartType, s: Stage) -> None:
     """q_1 with the velocity of the start of the step, and its gaps (39)."""
     t_0, t_1, dt, q_0, u_0 = s.t_0, s.t_1, s.dt, s.q_0, s.u_0
     q_1 = s.position(Q_1, lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u_0) + part.qdot(t_1, q_1, u_0)))
-    s.update(GAP, part.g_N(t_1, q_1))
+    s.update(GAP, part.g_N(t_1, q_1) - part.reach(q_0))
 
 
 def velocity_laws(part: PartType, s: Stage, P: Percussions, *, before: tuple[Any, ...], after: tuple[Any, ...]) -> None:

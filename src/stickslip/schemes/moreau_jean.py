@@ -60,7 +60,7 @@ class MoreauJean(Scheme):
         u_free = s.unknown(U_FREE, guess=U_0)
         s.position(Q_1, lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u_0) + part.qdot(t_1, q_1, u_0)))  # (43)
         s.equation(part.M(t_0, q_0) @ (u_free - u_0) - dt * part.h(t_0, q_0, u_0), for_=u_free)  # (44)
-        s.update(GAP, part.g_N(t_0, q_0) + dt / 2 * part.g_N_dot(t_0, q_0, u_0))  # (47)
+        s.update(GAP, part.g_N(t_0, q_0) - part.reach(q_0) + dt / 2 * part.g_N_dot(t_0, q_0, u_0))  # (47)
 
     def impact_stage(self, part: PartType, s: Stage) -> None:
         """u_1 and P at the end of the step."""

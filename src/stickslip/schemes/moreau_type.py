@@ -38,7 +38,7 @@ from stickslip.schemes.scheme import Facts, Scheme
 
 def initial_gap(part: PartType, s: Stage) -> None:
     """Gaps of the first node, which decide about its contacts."""
-    s.update(GAP, part.g_N(s.t_0, s.q_0))
+    s.update(GAP, part.g_N(s.t_0, s.q_0) - part.reach(s.q_0))
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,7 @@ class Rattle(Scheme):
             radius = (part.radius(*start, P.N, dt / 2) + radius) / 2
         s.zero(part.g(t_1, q_1), by=P.g)  # (28a)
         s.zero(gamma, by=P.gamma)  # (29a)
-        s.normal(part.g_N(t_1, q_1), P.N, by=P.N, mark_open=OPEN)  # (33)
+        s.normal(part.g_N(t_1, q_1) - part.reach(q_0), P.N, by=P.N, mark_open=OPEN)  # (33)
         s.friction(slip, P.F, radius=radius, by=P.F, mark_slip=SLIPS if self.variant == "midpoint" else None)  # (36)
         # Where the second half leads if it repeats the first: a start for its iterations. Not for changes of the size of
         # rounding errors, which would then never die out at rest.

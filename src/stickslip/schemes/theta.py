@@ -78,7 +78,7 @@ class Theta(Scheme):
         q_M = s.position(
             Q_M, lambda q_M: q_M - q_0 - ahead / 2 * (part.qdot(t_0, q_0, u_0) + part.qdot(t_0 + ahead, q_M, u_0))
         )
-        s.update(GAP, part.g_N(t_0 + ahead, q_M))
+        s.update(GAP, part.g_N(t_0 + ahead, q_M) - part.reach(q_0))
 
     def velocity_stage(self, part: PartType, s: Stage) -> None:
         """q_1, u_1 and P, coupled by implicit forces (1-6)."""

@@ -21,6 +21,7 @@ from stickslip.model.system import System
 from stickslip.schemes import Scheme
 from stickslip.schemes.spec import label, scheme_of
 from stickslip.solution import Solution
+from stickslip.solve.alarm import energy_alarm as warn_of_energy
 from stickslip.solve.prepared import check_capability, check_start, compiled, prepare, program_of
 from stickslip.solve.record import Recorder, check_memory
 from stickslip.solve.terminal import announce_first_compile, interruptible, progress_bar, voice
@@ -45,6 +46,7 @@ def solve(
     initial_tol: float = 1e-6,
     save_every: int = 1,
     states: bool = False,
+    energy_alarm: bool = True,
     progress: bool | None = None,
     **options: Any,
 ) -> Solution:
@@ -60,7 +62,8 @@ def solve(
     initial_tol: by how much the initial state may violate constraints and gaps; more is a mistake, unless it continues
     from the end of a solution whose scheme drifts. save_every: keep the state after every so many steps, and the last
     one; percussions are then those of all steps between two rows. states: keep `solution.states`, one for every
-    row, from each of which a run can start (such a run is slower). progress: a bar on the terminal.
+    row, from each of which a run can start (such a run is slower). energy_alarm: warn (`EnergyWarning`) if the energy rises
+    although nothing puts it in. progress: a bar on the terminal.
 
     The number of steps is (t_end - t_start)/dt, rounded up: the last time is the first that reaches t_end. A scheme
     that decides the length of its steps may take more; `solution.t` holds the times. Ctrl-C returns what is done. A step
@@ -136,6 +139,8 @@ def solve(
         raise _convergence_error(run.failure, solution, run.done)
     if not run.complete:
         about["interrupted"] = f"Ctrl-C after {run.done} steps, t = {solution.t[-1]:g} of {t_end:g}"
+    if energy_alarm:
+        warn_of_energy(solution, system)
     return solution
 
 

@@ -1,0 +1,84 @@
+"""The energy alarm: a run whose energy rises although nothing puts it in is not to be trusted, and says so.
+
+Without forces from outside, T + V can only fall: contacts and friction take energy. Schemes are not exact, so that it
+oscillates by what their order allows. What is reported is a rise by more than LASTING of the energy that moves if it
+never falls so low again, and by more than PASSING if it does.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from stickslip.errors import EnergyWarning
+from stickslip.model.system import System
+from stickslip.solution import Solution
+from stickslip.solve.flows import OUTSIDE, work_of_contacts, work_of_steps
+
+# Shares of the energy that moves: the largest kinetic energy, or the range of the potential one.
+LASTING, PASSING = 0.1, 0.5
+# Work from outside is integrated by the trapezoidal rule, and known to this share of all that went in and out.
+ACCURACY = 0.05
+
+
+def energy_alarm(solution: Solution, system: System) -> None:
+    """Warn if energy rises without a source. One pass over recorded energies, unless they do rise."""
+    energy = solution.kinetic + solution.potential
+    if len(energy) < 2 or not np.isfinite(energy).all():
+        return
+    moves = max(float(solution.kinetic.max()), float(np.ptp(solution.potential)))
+    if _rise(energy)[0] <= moves:
+        return
+    work = work_of_steps(solution, system)
+    outside = sum((work[name] for name in OUTSIDE), np.zeros(len(energy) - 1))
+    if solution.provenance.get("save_every", 1) > 1 and np.abs(outside).max() > 0:
+        return  # work between saved rows is not known
+    left = energy - np.concatenate([[0.0], np.cumsum(outside)])
+    excess, first, last = _rise(left)
+    if excess <= moves + ACCURACY / LASTING * np.abs(outside).sum():
+        return
+    rise = left[last] - left[first]
+    t, method = solution.t, solution.provenance.get("method", "")
+    message = (
+        f"energy rises by {rise:.3g} (from {energy[first]:.4g} to {energy[last]:.4g}) between t = {t[first]:.6g} and "
+        f"{t[last]:.6g}, and no force, constraint or moving surface puts it in{_culprit(solution, first, last, rise)}. The "
+        f"result of method {method!r} is not to be trusted from there on; take a smaller dt or another method "
+        "(energy_alarm=False silences this)"
+    )
+    warnings.warn(message, EnergyWarning, stacklevel=3)
+
+
+def _rise(energy: np.ndarray) -> tuple[float, int, int]:
+    """The largest rise above an earlier value, in units of what is allowed of it, and from where to where."""
+    low = np.minimum.accumulate(energy)
+    passing = (energy - low) / PASSING
+    lasting = (np.minimum.accumulate(energy[::-1])[::-1] - low) / LASTING
+    last = int(np.maximum(passing, lasting).argmax())
+    first = last - int(energy[last::-1].argmin())
+    return float(max(passing[last], lasting[last])), first, last
+
+
+def _culprit(solution: Solution, first: int, last: int, rise: float) -> str:
+    """The contact that gives most of it or acts in the worst step, or how fast energy grows where none does."""
+    names = solution.names
+    impacts, friction = work_of_contacts(solution)
+    gains = [(float(w), n) for w, n in zip(impacts[first:last].sum(axis=0), names.contacts, strict=True)]
+    gains += [
+        (float(w), f"{n} (friction)") for w, n in zip(friction[first:last].sum(axis=0), names.friction, strict=True)
+    ]
+    most, name = max(gains, default=(0.0, ""))
+    if most > 0.2 * rise:
+        return f"; contact {name!r} gives {most:.3g} of it"
+    energy, time = solution.kinetic + solution.potential, solution.t[last] - solution.t[first]
+    worst = first + 1 + int(np.diff(energy[first : last + 1]).argmax())
+    if solution.P_N[worst].max(initial=0.0) > 0:
+        name = names.contacts[int(solution.P_N[worst].argmax())]
+        return (
+            f"; most of it in the step to t = {solution.t[worst]:.6g}, where contact {name!r} acts (does the normal of its gap "
+            "jump? a gap must be smooth: declare one contact for each smooth piece)"
+        )
+    if solution.kinetic[first] > 0 and energy[last] > energy[first]:
+        growth = np.log(1 + (energy[last] - energy[first]) / solution.kinetic[first]) / time
+        return f"; the kinetic energy grows at a rate of {growth:.2g} per unit of time, not by contacts"
+    return ", nor does a contact"

@@ -1,0 +1,80 @@
+"""A run whose energy rises without a source says so; one that is driven, or merely inexact, does not."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import stickslip as ss
+from stickslip.math import absolute
+from test_orders_in_space import rattleback
+
+
+def solve(system: ss.System, t_end: float, dt: float, **options) -> ss.Solution:
+    return ss.solve(system, t_end=t_end, dt=dt, progress=False, **options)
+
+
+def tumbling() -> ss.System:
+    """A free body that spins about its middle axis: its energy is constant."""
+    s = ss.System("tumbling body")
+    s.add(ss.RigidBody("b", mass=1.0, inertia=[1.0, 2.0, 3.0], angular_velocity=[0.1, 10.0, 0.1]))
+    return s
+
+
+@pytest.mark.parametrize("method", ["moreau", "moreau-jean"])
+def test_explicit_gyroscopic_forces_are_reported_with_their_rate(method):
+    with pytest.warns(ss.EnergyWarning, match=r"rate of .* not by contacts.*" + method):
+        solve(tumbling(), 20.0, 1e-2, method=method)
+
+
+@pytest.mark.parametrize("method", ["rattle", "theta", "generalized-alpha", "moreau-symmetric"])
+def test_other_schemes_keep_the_energy_of_a_tumbling_body(method):
+    energy = solve(tumbling(), 20.0, 1e-2, method=method).energy().total
+    assert np.ptp(energy) < 0.02 * energy[0]
+
+
+def test_the_printed_rattle_reports_its_rattleback():
+    with pytest.warns(ss.EnergyWarning, match="energy rises"):
+        solve(rattleback(True), 2.0, 1e-3, method="rattle", variant="printed")
+
+
+def test_a_gap_with_a_kink_is_reported_with_its_contact():
+    """The valley y = |x| as one gap: its normal jumps, which a gap must not do. As two contacts it is right."""
+
+    def valley(*gaps) -> ss.System:
+        s = ss.System("valley")
+        (x, y), u = s.coordinates("x y", initial=[0.3, 1.5], velocity=[-3.0, 0.0])
+        s.kinetic_energy(u @ u / 2)
+        s.potential_energy(9.81 * y)
+        for k, gap in enumerate(gaps):
+            s.contact(gap=gap(x, y), slip=u[0], friction=0.3, restitution=0.3, name=f"side {k}")
+        return s
+
+    with pytest.warns(ss.EnergyWarning, match="contact 'side 0'.*one contact for each smooth piece"):
+        solve(valley(lambda x, y: y - absolute(x)), 3.0, 1e-2)
+    energy = solve(valley(lambda x, y: y - x, lambda x, y: y + x), 3.0, 1e-2).energy().total
+    assert np.diff(energy).max() < 1e-2 * energy[0]
+
+
+def test_it_can_be_switched_off():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        solve(tumbling(), 20.0, 1e-2, method="moreau", energy_alarm=False)
+
+
+@pytest.mark.parametrize("method", sorted(ss.METHODS))
+def test_driven_systems_do_not_alarm(method):
+    """A motor, a belt, a moving wall and a spring that is pulled: all put energy in, and all are accounted for."""
+    if not ss.METHODS[method]().facts.friction:
+        pytest.skip("has no friction")
+    s = ss.System("driven")
+    a = s.add(ss.PointMass("a", mass=1.0, position=[0, 0]))
+    s.add(ss.Gravity([0, -9.81]))
+    s.add(ss.Contact("belt", a.point(), ss.Line([0, 0], [0, 1], velocity=[2.0, 0]), friction=0.3))
+    s.add(ss.Force("push", a.point(), [0.5, 0]))
+    q, u = s.coordinates("z", initial=[0.0], velocity=[0.0])
+    s.mass_matrix([[1.0]], of=u)
+    s.potential_energy(50 * (q[0] - 0.2 * s.time) ** 2)
+    assert solve(s, 1.0, 5e-3, method=method).energy().total[-1] > 1.0
