@@ -142,6 +142,7 @@ def test_variational_scheme_conserves_angular_momentum(pendulum):
     assert np.ptp(momentum["moreau-symmetric"]) > 1e-5
 
 
+@pytest.mark.filterwarnings("ignore::stickslip.EnergyWarning")  # of moreau and moreau-jean
 @pytest.mark.parametrize("method", ["moreau-symmetric", "moreau-variational", "schatzman-paoli", "theta", "moreau"])
 def test_energy_in_the_long_run(method, pendulum):
     """Spring pendulum, 100 s and 88 impacts: schemes that are symmetric keep the energy, Moreau's drifts most.
@@ -158,6 +159,7 @@ def test_energy_in_the_long_run(method, pendulum):
         assert np.abs(error).max() < 0.01  # 0.002 for dt = 1e-3: half a step between q_k and u_k
 
 
+@pytest.mark.filterwarnings("ignore::stickslip.EnergyWarning")  # of moreau and moreau-jean
 def test_moreau_moves_energy_from_the_swing_to_the_spring(pendulum):
     solution = ss.solve(pendulum, t_end=300.0, dt=4e-3, method="moreau")
     phi, length = solution.q.T
@@ -383,6 +385,7 @@ def test_coordinate_schemes_refuse_general_kinematics(method):
         ss.solve(spinning_arrow(), t_end=1.0, dt=1e-2, method=method)
 
 
+@pytest.mark.filterwarnings("ignore::stickslip.EnergyWarning")  # of moreau and moreau-jean
 @pytest.mark.parametrize("method", FAMILY)
 def test_repeatable(method):
     a, b = (ss.solve(ss.benchmarks.spring_pendulum(), t_end=2.0, dt=1e-2, method=method) for _ in range(2))

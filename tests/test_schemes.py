@@ -259,7 +259,7 @@ def test_a_block_on_more_contacts_than_it_needs_slides_and_stops(name):
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.filterwarnings("ignore::stickslip.StabilityWarning")
+@pytest.mark.filterwarnings("ignore::stickslip.StabilityWarning", "ignore::stickslip.EnergyWarning")
 def test_oscillations_grow_beyond_the_declared_limit_and_not_before(name):
     s = ss.System("oscillator")
     (x,), (v,) = s.coordinates("x", initial=[1.0], velocity=[0.0])
