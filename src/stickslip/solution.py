@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass, field, fields, replace
+from html import escape
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ import numpy as np
 from stickslip._version import __version__
 from stickslip.engine.state import State
 from stickslip.errors import ResultFileError
+from stickslip.notebook import folded, html_table, sparkline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 FORMAT = "stickslip solution"
 FORMAT_VERSION = 1
+
+SPARKLINES = 6  # of coordinates, in a notebook
 
 
 @dataclass(frozen=True)
@@ -333,6 +337,17 @@ class Solution:
         if not self.complete:
             parts.append("incomplete")
         return f"<Solution: {', '.join(parts)}>"
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the summary, and small curves of what moves most and of the energy."""
+        lines = [line.partition("  ") for line in self.summary().splitlines()]
+        moves = np.argsort(-np.ptp(self.q, axis=0), kind="stable")[:SPARKLINES].tolist() if self.q.size else []
+        rows = [(self.names.q[k], sparkline(self.t, self.q[:, k]), f"{self.q[-1, k]:.4g}") for k in sorted(moves)]
+        if len(self):
+            total = self.energy().total
+            rows.append(("energy.total", sparkline(self.t, total), f"{total[-1]:.4g}"))
+        html = f"<b>{escape(repr(self))}</b>{html_table(rows, ('quantity', 'over time', 'at the end'))}"
+        return html + folded("summary", html_table([(label, text.strip()) for label, _, text in lines]))
 
     @property
     def complete(self) -> bool:

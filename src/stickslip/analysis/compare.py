@@ -13,6 +13,7 @@ from stickslip.analysis.ledger import EnergyLedger, energy_ledger
 from stickslip.analysis.runs import Outcome, attempt, schemes_of
 from stickslip.errors import OptionError
 from stickslip.model.system import System
+from stickslip.notebook import ShownAsText
 from stickslip.schemes import Scheme
 from stickslip.solution import Solution
 
@@ -23,7 +24,7 @@ HEADER = ("method", "µs a step", "iterations", "penetration", "|g|", "|g_dot|",
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(ShownAsText):
     """What several methods made of one system, in the order in which they were named; prints as a table.
 
     `ledgers` holds the energy ledger of each method that has a solution.

@@ -30,6 +30,7 @@ from typing import overload
 import numpy as np
 
 from stickslip.errors import OptionError
+from stickslip.notebook import ShownAsText
 from stickslip.solution import Solution
 
 KINDS = ("impact", "closing", "opening", "stick", "slip", "reversal")
@@ -68,7 +69,7 @@ class Accumulation:
 
 
 @dataclass(frozen=True)
-class Events(Sequence[Event]):
+class Events(ShownAsText, Sequence[Event]):
     """The events of a solution in the order of their times, and the accumulation points among them; prints as a table.
 
     >>> import stickslip as ss

@@ -27,6 +27,7 @@ import numpy as np
 
 from stickslip.errors import OptionError
 from stickslip.model.system import System
+from stickslip.notebook import ShownAsText
 from stickslip.solution import Solution
 from stickslip.solve.flows import work_of_steps
 
@@ -45,7 +46,7 @@ MEANING = {
 
 
 @dataclass(frozen=True, eq=False)
-class EnergyLedger:
+class EnergyLedger(ShownAsText):
     """What changed the energy of a run, n steps of it; positive entries put energy into the system.
 
     `kinetic` and `potential` have n + 1 rows, the entries n rows. `impacts` has a column for each normal contact,

@@ -12,6 +12,7 @@ import numpy as np
 from stickslip.errors import ModelError
 from stickslip.math import Scalar, Vector, array, column, cross, derivative, dot, is_symbolic, norm, sqrt
 from stickslip.model.declaration import Equations
+from stickslip.model.described import Described
 from stickslip.model.frames import Carrier, Point, parameters, relative_spin, triad, turned_triad
 from stickslip.model.geometry import (
     Box,
@@ -62,7 +63,7 @@ class Spot:
     tangents: tuple[np.ndarray, ...]
 
 
-class Contact:
+class Contact(Described):
     """Contact of two shapes, with a law, or friction and restitution as shortcuts for Coulomb's.
 
         g_N: the gap,    gamma_F = (t_1 . v, t_2 . v),    v the velocity of the first body's point against the second's
@@ -105,7 +106,7 @@ class Contact:
             self.spots.append(Spot(name, m.place, m.normal, tuple(tangents)))
 
 
-class Rolling:
+class Rolling(Described):
     """Rolling without slipping: two shapes stay in touch and do not slip at the point where they do.
 
         g = g_N = 0,    gamma = gamma_F = 0     (nonholonomic)

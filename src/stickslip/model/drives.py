@@ -8,12 +8,13 @@ from typing import Any
 from stickslip.errors import ModelError
 from stickslip.math import Scalar, is_symbolic
 from stickslip.model.declaration import TIME, Equations
+from stickslip.model.described import Described
 from stickslip.model.given import number
 from stickslip.model.measures import Measure, along, evaluated
 from stickslip.model.system import System
 
 
-class Motion:
+class Motion(Described):
     """Prescribed motion: a measure follows a function of time (a rheonomic constraint). An angle in space may turn on
     and on.
 
@@ -38,7 +39,7 @@ class Motion:
         equations.constraint(x.equals(target), name=self.name, about=about)
 
 
-class Gear:
+class Gear(Described):
     """A coupling of two measures: x_1 + ratio x_2 keeps its initial value. Gears, belts, rack and pinion,
     differentials.
 
@@ -69,7 +70,7 @@ class Gear:
             equations.velocity_constraint(x_1.rate + i * x_2.rate, name=self.name)
 
 
-class Limits:
+class Limits(Described):
     """Stops of a measure: lower <= x <= upper, as unilateral contacts with restitution.
 
     >>> import stickslip as ss
@@ -116,7 +117,7 @@ class Limits:
             equations.contact(gap=gap, restitution=e_N, name=f"{self.name}.{key}")
 
 
-class Friction:
+class Friction(Described):
     """Dry friction along a measure, such as in a joint: a force, or torque, of at most `force` against the motion.
 
     >>> import stickslip as ss

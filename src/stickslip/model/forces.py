@@ -11,6 +11,7 @@ from stickslip.errors import ModelError
 from stickslip.math import Scalar, Vector, array, column, derivative, dot, is_symbolic
 from stickslip.model.bodies import Body
 from stickslip.model.declaration import TIME, Equations, Sensor
+from stickslip.model.described import Described
 from stickslip.model.frames import Ground, Point, rate
 from stickslip.model.given import instance, number, vector
 from stickslip.model.measures import Distance, Measure, Quantity, along, evaluated
@@ -20,7 +21,7 @@ FORCE_UNITS = {"m": "N", "rad": "N m", "": ""}
 """By the unit of a measure, that of the force that does work on it."""
 
 
-class Gravity:
+class Gravity(Described):
     """Weight of every body of the system, those that are added later included.
 
         V = -m a . r
@@ -54,7 +55,7 @@ def push(equations: Equations, quantity: Quantity, force: Scalar) -> None:
     equations.force(force * derivative(quantity.rate, by=quantity.on), on=quantity.on)
 
 
-class SpringDamper:
+class SpringDamper(Described):
     """Spring and damper along the line between two points, or along any measure (the angle of a joint: a torsional
     spring).
 
@@ -124,7 +125,7 @@ class SpringDamper:
         return x, k, d, x_0, number(f"spring-damper {self.name!r}", "the value of its law", force)
 
 
-class Motor:
+class Motor(Described):
     """A force along a measure, or a torque at a joint's angle: a number, or a function force(t, x, xdot).
 
     >>> import stickslip as ss
@@ -151,7 +152,7 @@ class Motor:
         return x, number(f"motor {self.name!r}", "force", evaluated(force, TIME, x.value, x.rate))
 
 
-class Controller:
+class Controller(Described):
     """PD controller of a measure: force = k (target - x) + d (target_dot - xdot).
 
     `target` is a number, or a function of time; angles in space go the shorter way.
@@ -199,7 +200,7 @@ class Controller:
         return x, -k * beyond + d * (rate(system, target) - x.rate), -beyond
 
 
-class Force:
+class Force(Described):
     """A force at a point: numbers, or a function of time that returns components; in space or, `local`, in the body's
     frame.
 
@@ -225,7 +226,7 @@ class Force:
         equations.force(f @ np.atleast_2d(derivative(v, by=u)), on=u)
 
 
-class Torque:
+class Torque(Described):
     """A torque on a body, in space or, `local`, in the body's frame; `reaction` is the body that takes the opposite
     one.
 

@@ -12,6 +12,7 @@ import numpy as np
 from stickslip.errors import ModelError
 from stickslip.math import Scalar, Vector, array, column, cross, dot, is_symbolic, norm, where
 from stickslip.model.declaration import TIME
+from stickslip.model.described import Described
 from stickslip.model.given import direction, number, vector
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 OPPOSITE = -0.6  # cosine of the angle from which on a normal counts as opposite, see `turned_triad`
 
 
-class Carrier:
+class Carrier(Described):
     """What points, axes and frames are fixed to: a body, or the ground.
 
     Vectors of the carrier are "local", those of space have no adjective. Everything is an expression of the
@@ -86,6 +87,9 @@ class Ground(Carrier):
 
     name = "ground"
 
+    def __repr__(self) -> str:
+        return "ground"
+
     def point(self, *local: Scalar) -> Point:
         """A fixed place."""
         if len(local) not in (1, 2, 3):
@@ -137,6 +141,9 @@ class Point:
         """Its place and its velocity."""
         local = parameters(system, prefix, self.coordinates)
         return self.body.position(local), self.body.velocity(local)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         return f"{self.body.name}.point({', '.join(f'{c}' for c in self.coordinates)})"

@@ -22,6 +22,7 @@ import numpy as np
 from stickslip.errors import ModelError
 from stickslip.math import Scalar, Vector, array, dot, is_symbolic, norm, pi
 from stickslip.model.declaration import Equations
+from stickslip.model.described import Described
 from stickslip.model.frames import (
     Carrier,
     Ground,
@@ -36,7 +37,7 @@ from stickslip.model.measures import Angle, Displacement, Distance, Measure
 from stickslip.model.system import System
 
 
-class Joint:
+class Joint(Described):
     """Base of the joints between two points. `freedoms`: what is left to two bodies in 2 and 3 dimensions."""
 
     freedoms: ClassVar[Mapping[int, int]] = {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from html import escape
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import casadi as ca
@@ -18,9 +19,13 @@ from stickslip.math import Scalar, Vector, array, column, is_symbolic
 from stickslip.model.assemble import assembled
 from stickslip.model.declaration import APPROACH_SPEED, TIME, Coordinates, Equations, Sensor, _scalar, _vector
 from stickslip.model.given import number, text
+from stickslip.notebook import folded, html_table
 
 if TYPE_CHECKING:
     from stickslip.shapes import Drawing, Shape
+
+
+MOST_ROWS = 30  # of a table in a notebook
 
 
 @runtime_checkable
@@ -95,6 +100,24 @@ class System:
     def __repr__(self) -> str:
         contacts = sum(len(e.contacts) for e in self.equations())
         return f"<System {self.name!r}: {self.n_q} coordinates, {self.n_u} velocities, {contacts} contacts>"
+
+    def _repr_html_(self) -> str:
+        """In a notebook: counts, parts, coordinates with their initial values."""
+        equations = self.equations()
+        g = sum(c.value.numel() for e in equations for c in e.constraints + e.velocity_constraints)
+        counts = [("coordinates", self.n_q), ("velocities", self.n_u), ("constraint equations", g)]
+        counts += [("contacts", sum(len(e.contacts) for e in equations)), ("parameters", len(self.parameters))]
+        parts = [(part.name, type(part).__name__, repr(part)) for part in self.parts[:MOST_ROWS]]
+        names = [
+            (n, x) for b in self.blocks for n, x in zip(b.q_names, b.q_units or [""] * len(b.q_names), strict=True)
+        ]
+        start = [(n, f"{x:.6g}", unit) for (n, unit), x in zip(names, self.q_initial, strict=True)][:MOST_ROWS]
+        html = f"<b>{escape(self.name)}</b>{html_table(counts)}"
+        if parts:
+            table = html_table(parts, ("name", "kind", "declared as"), len(self.parts) - len(parts))
+            html += folded(f"{len(self.parts)} parts", table)
+        table = html_table(start, ("coordinate", "initial", "unit"), len(names) - len(start))
+        return html + folded(f"{len(names)} coordinates", table)
 
     @property
     def time(self) -> ca.SX:

@@ -10,6 +10,7 @@ import numpy as np
 
 from stickslip.errors import OptionError, StudyError
 from stickslip.model.system import System
+from stickslip.notebook import ShownAsText
 from stickslip.solution import Solution
 from stickslip.solve import solve
 from stickslip.studies.saltation import EventDerivative
@@ -20,7 +21,7 @@ HALVINGS = 8  # of a step of Newton's method that makes the residual larger
 
 
 @dataclass(frozen=True)
-class PeriodicOrbit:
+class PeriodicOrbit(ShownAsText):
     """An orbit: where it begins, how long it takes, and what happens to neighbours.
 
     q0, u0: its start. period: its duration. multipliers: the Floquet multipliers, largest first, without the trivial one of

@@ -14,6 +14,7 @@ from stickslip.engine.events import History, Transition, recorded
 from stickslip.errors import MethodError, NoDerivativeError, OptionError, unknown_name
 from stickslip.model.declaration import TIME
 from stickslip.model.system import System
+from stickslip.notebook import ShownAsText
 from stickslip.schemes import EventDriven, Scheme
 from stickslip.schemes.spec import scheme_of
 from stickslip.solution import Solution
@@ -27,7 +28,7 @@ AT_OUTPUT = 1e-11  # of the time: an impact this close to an output time belongs
 
 
 @dataclass(frozen=True)
-class Sensitivity:
+class Sensitivity(ShownAsText):
     """A motion and its derivatives. It unpacks as `solution, dq, du`.
 
     dq[name] and du[name] have the shape (n+1, n_q or n_u, size of the input); they hold NaN from the first point without

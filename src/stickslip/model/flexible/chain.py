@@ -23,6 +23,7 @@ from stickslip.errors import ModelError
 from stickslip.math import Scalar, Vector, array, column, derivative, is_symbolic
 from stickslip.model.bodies import Body, Point, require_positive
 from stickslip.model.declaration import Equations
+from stickslip.model.described import Described
 from stickslip.model.given import number
 from stickslip.model.system import System
 
@@ -152,7 +153,7 @@ class Element(Body):
             equations.force(force, on=u)
 
 
-class Chain:
+class Chain(Described):
     """Base of flexible parts: nodes in a row, joined by elements.
 
     length: of the whole part, cut into `elements` equal pieces; or the lengths of the pieces, one by one.

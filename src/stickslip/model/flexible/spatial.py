@@ -12,6 +12,7 @@ from stickslip.math import Scalar, Vector, array, cos, cross, dot, is_symbolic, 
 from stickslip.model import given
 from stickslip.model.bodies import Point, require_positive
 from stickslip.model.declaration import Equations
+from stickslip.model.described import Described
 from stickslip.model.flexible.chain import Chain, Element, Node
 from stickslip.model.frames import unit
 from stickslip.model.given import instance
@@ -279,7 +280,7 @@ class SpatialBeam(Chain):
         self._make([SpatialNode(f"{name}.node{k}", origin, axes, x, spin) for k, x in places], SpatialElement)
 
 
-class RotorDisk:
+class RotorDisk(Described):
     """A rigid wheel on a node of a spatial beam: centre on the axis, symmetric about it.
 
         T = m |v|^2/2 + I_p (phi_x' - phi_z' sin phi_y)^2/2 + I_d (phi_y'^2 + phi_z'^2 cos^2 phi_y)/2

@@ -1,0 +1,61 @@
+"""How a part is printed: as it was made, without what has its default."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+LONGEST = 60
+
+
+class Described:
+    """Base of parts: `repr` shows what was given to them."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        parts = [repr(self.name)]
+        for key, parameter in list(inspect.signature(type(self).__init__).parameters.items())[1:]:
+            value = vars(self).get(key)  # what is kept under the name that it was given by
+            if key == "name" or value is None or _same(value, parameter.default):
+                continue
+            text = shown(value)
+            parts.append(f"{key}={text}" if parameter.kind is parameter.KEYWORD_ONLY else text)
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+def shown(value: Any) -> str:
+    """A value in few characters: points and bodies by their names, numbers short, functions by their names.
+
+    >>> shown([1.0, 2.50]), shown(0.1 + 0.2)
+    ('[1, 2.5]', '0.3')
+    """
+    if isinstance(value, str):
+        return repr(value)
+    if isinstance(value, bool | int):
+        return str(value)
+    if isinstance(value, float | np.floating):
+        return f"{value:.6g}"
+    if isinstance(value, ca.SX):
+        return _cut(str(value))
+    if isinstance(value, np.ndarray | list | tuple):
+        return _cut(f"[{', '.join(shown(x) for x in value)}]")
+    if hasattr(value, "coordinates") or not hasattr(value, "name"):
+        return _cut(getattr(value, "__name__", None) or str(value))
+    return str(value.name)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+
+
+def _same(value: Any, default: Any) -> bool:
+    if default is inspect.Parameter.empty or isinstance(value, ca.SX):
+        return False
+    try:
+        return bool(np.array_equal(np.asarray(value, dtype=float), np.asarray(default, dtype=float)))
+    except (TypeError, ValueError):
+        return value is default or (isinstance(value, str) and value == default)
