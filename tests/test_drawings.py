@@ -20,7 +20,7 @@ from PIL import Image
 import stickslip as ss
 from stickslip import plots
 from stickslip.errors import OptionError, ResultFileError
-from stickslip.filming import drawing_of, mean_forces, shoot
+from stickslip.filming import drawing_of, shoot
 from stickslip.scene import Scene, film
 from stickslip.shapes import (
     DRAWINGS,
@@ -38,6 +38,7 @@ from stickslip.shapes import (
     rotated,
     tiles,
 )
+from stickslip.touching import mean_forces
 from synthetic import make_ball
 
 # Short runs that reach contact: what is not named runs as the registry says, some with larger steps.

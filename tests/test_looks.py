@@ -6,6 +6,7 @@ import base64
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import casadi as ca
@@ -14,12 +15,14 @@ import pytest
 
 import stickslip as ss
 from stickslip.errors import ModelError, OptionError, ResultFileError
-from stickslip.filming import Film, Solid, quaternions, shoot, turned
+from stickslip.filming import Film, Solid, shoot
 from stickslip.looks import evaluate, look_of
 from stickslip.looks.tape import OPERATIONS, tape
 from stickslip.math import cos, sin
+from stickslip.placing import quaternions, turned
 from stickslip.scene import film
 from stickslip.shapes import Ball, Block, Coil, Disk, Ground, Polyline, Touch, Tube, Wall
+from stickslip.touching import detected
 from stickslip.viewer import write_vtk
 from stickslip.viewer.vtk import mesh_of
 
@@ -367,3 +370,21 @@ def test_meshes_are_closed_and_have_the_volume_of_their_solids(solid, volume):
     vertices, faces = mesh_of(solid)
     a, b, c = (vertices[faces[:, k]] for k in range(3))
     assert abs(np.einsum("ij,ij->", a, np.cross(b, c)) / 6) == pytest.approx(volume, rel=0.04)
+
+
+def test_detected_contacts_are_shown_in_their_frames():
+    """An impact, then sliding with friction at its limit, then rest with less friction."""
+    percussion = np.array([[0.0, 0.0, 5.0], [-0.3, 0.0, 1.0], [-0.3, 0.0, 1.0], [-0.1, 0.0, 1.0], [0.0, 0.0, 0.0]])
+    normal = np.tile([0.0, 0.0, 1.0], (5, 1))
+    Found = type("Found", (SimpleNamespace,), {"__len__": lambda self: 5})
+    found = Found(
+        P_N=percussion[:, 2], P_F=percussion * [1, 1, 0], shapes=np.tile([0, 1], (5, 1)), row=np.arange(2, 7), normal=normal,
+        point=np.arange(15.0).reshape(5, 3), percussion=percussion,
+    )  # fmt: skip
+    solution = SimpleNamespace(t=np.linspace(0, 0.8, 9), contacts=found)
+    shown = detected(solution, np.array([0, 2, 3, 5, 8]))
+    np.testing.assert_array_equal(shown.frame, [1, 2, 3])
+    np.testing.assert_array_equal(shown.states, [3, 2, 1])
+    np.testing.assert_allclose(shown.forces, percussion[[0, 1, 3]] / 0.1)
+    np.testing.assert_array_equal(shown.places, found.point[[0, 1, 3]])
+    assert len(detected(SimpleNamespace(t=solution.t), np.array([0, 2]))) == 0

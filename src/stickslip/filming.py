@@ -32,6 +32,7 @@ import numpy as np
 from stickslip.analysis.events import contact_states
 from stickslip.errors import OptionError, unknown_name
 from stickslip.looks import evaluate
+from stickslip.placing import hull_2, hull_3, pose_of, prism, quaternions, sized, three, turned
 from stickslip.shapes import (
     DRAWINGS,
     Arrow,
@@ -50,12 +51,12 @@ from stickslip.shapes import (
     Wall,
 )
 from stickslip.solution import Solution
+from stickslip.touching import Detected, Spots, detected, mean_forces, most
 
 FRAMES = 600  # ten seconds at sixty per second
 IMPACT_FRAMES = 600  # in addition, for impacts; the strongest ones if there are more
 SYMBOL = 0.014  # size of joints and other symbols, in sizes of the picture
 DEPTH = 1.6  # of planar bodies, in symbols
-STATES = ("open", "stick", "slip", "impact")
 NAMES = {Polyline: "line", Polygon: "area", Arrow: "arrow", Disk: "disk", Point: "dot", Ground: "ground", Wall: "plane"}
 NAMES |= {Tube: "tube", Coil: "coil"}
 UNBOUNDED = ("plane", "force", "surface", "ring")  # do not count for the size of the picture
@@ -101,20 +102,6 @@ class Trace:
 
 
 @dataclass(frozen=True, eq=False)
-class Spots:
-    """Contacts: in every frame the place, mean force on the first body (nan: direction unknown), and state of each.
-
-    `open`, `stick`, `slip` and `impact` are 0 to 3; a frame shows the most violent state since the one before it.
-    """
-
-    names: tuple[str, ...]
-    places: np.ndarray
-    forces: np.ndarray
-    states: np.ndarray
-    strength: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
 class Film:
     """`rows` of the solution at the times `t`, bodies with poses (place, quaternion), and what is drawn of them."""
 
@@ -126,6 +113,7 @@ class Film:
     solids: list[Solid]
     traces: list[Trace]
     spots: Spots
+    detected: Detected
     low: np.ndarray
     high: np.ndarray
     symbol: float
@@ -260,7 +248,7 @@ class _Shot:
         self.layers += look.get("layers", [0] * len(look["bodies"]))
         for body in look["bodies"]:
             self.bodies.append(body["name"])
-            self.poses.append(_pose(body, self.q, values))
+            self.poses.append(pose_of(body, self.q, values))
         self.solids += look["solids"]
         for track in look["tracks"]:
             if track["kind"] == "graph":
@@ -308,9 +296,9 @@ class _Shot:
         if kind in (Block, Ball):
             self._turned(kind, places[0][:, 0], moving["turn"], look)
         elif kind is Touch:
-            rows = [_three(places[0])]
+            rows = [three(places[0])]
             if "normal" in moving:
-                normal = _three(moving["normal"])
+                normal = three(moving["normal"])
                 rows.append(rows[0] + normal / np.maximum(np.linalg.norm(normal, axis=-1, keepdims=True), 1e-300))
             self._points("touch", np.concatenate(rows, axis=1), look, flat=places[0].shape[-1] == 2)
         elif kind is Wall:
@@ -343,11 +331,11 @@ class _Shot:
         if points.shape[-1] == 3 and kind not in ("ring",) and not flat:
             self.planar = False
         if kind == "touch":
-            self._touch(look["contact"], _three(points))
+            self._touch(look["contact"], three(points))
             return
         if (points == points[:1]).all():
             points = points[:1]
-        self.raw.append((kind, _three(points), look))
+        self.raw.append((kind, three(points), look))
 
     def _touch(self, name: str, points: np.ndarray) -> None:
         if name not in self.solution.names.contacts:
@@ -379,6 +367,7 @@ class _Shot:
             solids=solids,
             traces=traces,
             spots=self._spots(states),
+            detected=detected(self.solution, self.rows),
             low=low,
             high=high,
             symbol=symbol,
@@ -421,7 +410,7 @@ class _Shot:
     def _solid(self, entry: dict[str, Any], symbol: float) -> Solid:
         look = {k: v for k, v in entry.items() if k not in ("kind", "body", "at", "turn")}
         kind, at = entry["kind"], np.array(entry["at"], float)
-        look, depth = _sized(look, symbol), DEPTH * symbol
+        look, depth = sized(look, symbol), DEPTH * symbol
         deep = (max(self.layers, default=0) + 1) * depth
         if kind == "pin":
             kind, look = "cylinder", look | {"radius": 0.75 * symbol, "length": deep + 0.8 * symbol}
@@ -454,7 +443,7 @@ class _Shot:
         return Solid(kind, entry["body"], at, np.array(entry["turn"], float), look)
 
     def _trace(self, kind: str, points: np.ndarray, look: dict[str, Any], symbol: float) -> list[Trace]:
-        look = _sized(look, symbol)
+        look = sized(look, symbol)
         if kind == "axle":
             axis = points[:, 1] - points[:, 0]
             axis = axis / np.maximum(np.linalg.norm(axis, axis=-1, keepdims=True), 1e-300)
@@ -522,148 +511,5 @@ class _Shot:
         )
 
 
-def most(states: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The largest state of the rows since the frame before.
-
-    >>> most(np.array([[0], [3], [0], [1]]), np.array([0, 2, 3])).ravel()
-    array([0, 3, 1])
-    """
-    out = np.zeros((len(rows), states.shape[1]), states.dtype)
-    if len(rows) > 1 and states.size:
-        out[1:] = np.maximum.reduceat(states[: rows[-1] + 1], rows[:-1] + 1, axis=0)
-    return out
-
-
-def mean_forces(t: np.ndarray, P: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The percussions of the steps between one frame and the next, over the time between them; zero in the first frame.
-
-    >>> mean_forces(np.array([0.0, 0.5, 1.0, 1.5]), np.array([[0.0], [1.0], [2.0], [4.0]]), np.array([0, 1, 3]))
-    array([[0.],
-           [2.],
-           [6.]])
-    """
-    force = np.zeros((len(rows), P.shape[1]))
-    if len(rows) > 1 and P.size:
-        sums = np.add.reduceat(P[: rows[-1] + 1], rows[:-1] + 1, axis=0)
-        force[1:] = sums / np.diff(t[rows])[:, None]
-    return force
-
-
-# -- geometry ------------------------------------------------------------------------------------------------------------
-
-
 def _kinds(picture: list[Shape]) -> list[Any]:
     return [(type(s), s.anchors.shape, [v if np.isscalar(v) else repr(v) for v in s.look.values()]) for s in picture]
-
-
-def _three(points: np.ndarray) -> np.ndarray:
-    """Points with three components."""
-    missing = 3 - points.shape[-1]
-    return np.concatenate([points, np.zeros((*points.shape[:-1], missing))], axis=-1) if missing else points
-
-
-def _sized(entry: Any, symbol: float) -> Any:
-    """Lengths in symbols become lengths."""
-    if isinstance(entry, dict):
-        return entry["symbols"] * symbol if "symbols" in entry else {k: _sized(v, symbol) for k, v in entry.items()}
-    return [_sized(x, symbol) for x in entry] if isinstance(entry, list | tuple) else entry
-
-
-def _pose(body: dict[str, Any], q: np.ndarray, values: np.ndarray) -> np.ndarray:
-    pose = np.zeros((len(q), 7))
-    pose[:, 3] = 1.0
-    if body["kind"] == "moving":
-        n, first = body["dimension"], body["first"]
-        pose[:, :n] = values[:, first : first + n]
-        axes = values[:, first + n : first + n + n * n].reshape(-1, n, n).swapaxes(1, 2)
-        if n > 1:
-            R = np.broadcast_to(np.eye(3), (len(q), 3, 3)).copy()
-            R[:, :n, :n] = axes
-            pose[:, 3:] = quaternions(R.reshape(-1, 9))
-        return pose
-    own = q[:, body["columns"]]
-    if body["kind"] == "rigid":
-        pose[:] = own
-        pose[:, 3:] /= np.linalg.norm(own[:, 3:], axis=1, keepdims=True)
-    elif body["kind"] == "planar":
-        pose[:, :2] = own[:, :2]
-        pose[:, 3:] = quaternions(own[:, 2:])
-    else:
-        pose[:, : own.shape[1]] = own
-    return pose
-
-
-def quaternions(turn: np.ndarray) -> np.ndarray:
-    """Angles in the plane (n, 1), quaternions (n, 4) or matrices (n, 9) as unit quaternions, scalar part first.
-
-    >>> quaternions(np.array([[np.pi]])).round(12)
-    array([[0., 0., 0., 1.]])
-    """
-    if turn.shape[1] == 1:
-        half, zero = turn[:, 0] / 2, np.zeros(len(turn))
-        return np.column_stack([np.cos(half), zero, zero, np.sin(half)])
-    if turn.shape[1] == 4:
-        return turn / np.linalg.norm(turn, axis=1, keepdims=True)
-    if turn.shape[1] != 9:
-        raise OptionError("turn must be an angle, a quaternion or a 3 x 3 rotation matrix")
-    from scipy.spatial.transform import Rotation
-
-    out = Rotation.from_matrix(turn.reshape(-1, 3, 3)).as_quat()[:, [3, 0, 1, 2]]
-    flips = np.cumprod(np.where((out[1:] * out[:-1]).sum(axis=1) < 0, -1.0, 1.0))  # no jumps between p and -p
-    out[1:] *= flips[:, None]
-    return out
-
-
-def turned(quaternion: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Points turned by a unit quaternion, or by one each: (4,) or (n, 4) with (n, 3).
-
-    >>> turned(np.array([0.0, 0.0, 0.0, 1.0]), np.array([[1.0, 0.0, 0.0]]))
-    array([[-1.,  0.,  0.]])
-    """
-    w, v = quaternion[..., :1], quaternion[..., 1:]
-    return points + 2 * np.cross(v, np.cross(v, points) + w * points)
-
-
-def prism(corners: np.ndarray, depth: float) -> dict[str, Any]:
-    """Vertices and faces of a polygon that is `depth` thick."""
-    n = len(corners)
-    z = np.full((n, 1), depth / 2)
-    vertices = np.vstack([np.hstack([corners, z]), np.hstack([corners, -z])])
-    faces = [[0, k, k + 1] for k in range(1, n - 1)] + [[n, n + k + 1, n + k] for k in range(1, n - 1)]
-    for k in range(n):
-        a, b = k, (k + 1) % n
-        faces += [[a, n + a, n + b], [a, n + b, b]]
-    return {"vertices": vertices.tolist(), "faces": faces, "outline": n}
-
-
-def hull_2(points: np.ndarray) -> np.ndarray:
-    """The convex hull of points in the plane, counter-clockwise."""
-    from scipy.spatial import ConvexHull, QhullError
-
-    try:
-        return points[ConvexHull(points).vertices]
-    except QhullError:  # on a line
-        along = points - points[0]
-        order = np.argsort(along @ along[np.abs(along).sum(axis=1).argmax()])
-        a, b = points[order[0]], points[order[-1]]
-        side = 0.03 * np.array([a[1] - b[1], b[0] - a[0]])
-        return np.array([a - side, b - side, b + side, a + side])
-
-
-def hull_3(points: np.ndarray) -> dict[str, Any]:
-    """Vertices and faces of the convex hull of points in space."""
-    from scipy.spatial import ConvexHull, QhullError
-
-    try:
-        hull = ConvexHull(points)
-    except QhullError:  # flat: give it a little depth
-        _, _, axes = np.linalg.svd(points - points.mean(axis=0))
-        depth = 0.02 * np.linalg.norm(np.ptp(points, axis=0)) * axes[-1]
-        hull = ConvexHull(np.vstack([points - depth, points + depth]))
-    center = hull.points.mean(axis=0)
-    faces = []
-    for face in hull.simplices.tolist():
-        a, b, c = hull.points[face]
-        outward = np.dot(np.cross(b - a, c - a), a - center) > 0
-        faces.append(face if outward else face[::-1])
-    return {"vertices": hull.points.tolist(), "faces": faces}

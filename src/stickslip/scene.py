@@ -17,9 +17,11 @@ from typing import Any
 import numpy as np
 
 from stickslip.errors import OptionError
-from stickslip.filming import FRAMES, Film, Solid, Trace, drawing_of, mean_forces, shoot, turned
+from stickslip.filming import FRAMES, Film, Solid, Trace, drawing_of, shoot
+from stickslip.placing import turned
 from stickslip.shapes import Drawing
 from stickslip.solution import Solution
+from stickslip.touching import mean_forces
 
 MARGIN = 0.06  # around what moves, in sizes of the picture
 SLIMMEST = 0.4  # no picture is slimmer or flatter than this

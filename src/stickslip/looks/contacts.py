@@ -27,10 +27,10 @@ def shaped(system: System) -> dict[int, list[Any]]:
         for shape in getattr(part, "skins", ()):  # of imported links
             if not isinstance(shape, OBSTACLES) and not isinstance(shape.body, Ground):
                 out.setdefault(id(shape.body), []).append(shape)
-        if isinstance(part, Contact | Rolling):
-            for shape in (part.geometry_1, part.geometry_2):
-                if not isinstance(shape, OBSTACLES) and not isinstance(shape.body, Ground):
-                    out.setdefault(id(shape.body), []).append(shape)
+        pair = (part.geometry_1, part.geometry_2) if isinstance(part, Contact | Rolling) else ()
+        for shape in pair or getattr(part, "shapes", ()):  # detection has a list of them
+            if hasattr(shape, "body") and not isinstance(shape, OBSTACLES) and not isinstance(shape.body, Ground):
+                out.setdefault(id(shape.body), []).append(shape)
     return out
 
 
@@ -80,6 +80,9 @@ def skin(shape: Any, sketch: Sketch) -> None:
         sketch.solid(
             "cylinder", shape.body, at=shape.center.coordinates, turn=toward(np.asarray(shape.axis, float)), **look
         )
+    elif hasattr(shape, "vertices") and hasattr(shape, "at"):  # convex polygons and polyhedra
+        vertices = [[*np.asarray(v, float).tolist(), *[0.0] * (3 - len(v))] for v in shape.vertices]
+        sketch.solid("hull", shape.body, **_placed(shape.at), vertices=vertices)
 
 
 def _placed(at: Any) -> dict[str, Any]:
@@ -216,6 +219,17 @@ def spots(part: Any, sketch: Sketch) -> None:
         for k, tangent in enumerate(spot.tangents):
             rows.append(array(spot.place + (across if k == 1 else 1.0) * tangent))
         sketch.track("touch", rows, contact=spot.name)
+
+
+def detection(part: Any, sketch: Sketch) -> None:
+    """Obstacles of a part that detects contacts between its `shapes`; bodies show their own."""
+    for shape in part.shapes:
+        if isinstance(shape, Plane) and shape.dimension == 3:
+            sketch.planar = False
+        sketch.body(shape.body)
+    for shape in part.shapes:
+        if isinstance(shape, OBSTACLES) or isinstance(shape.body, Ground):
+            obstacle(shape, sketch)
 
 
 def rolling(part: Rolling, sketch: Sketch) -> None:

@@ -46,6 +46,8 @@ def look_of(system: System) -> Sketch:
 @singledispatch
 def show(part: Any, sketch: Sketch) -> None:
     """Add what a part looks like to the sketch; a part that has no look of its own adds nothing."""
+    if getattr(part, "shapes", None) and not isinstance(part, Body):
+        contacts.detection(part, sketch)
 
 
 show.register(Contact)(contacts.contact)

@@ -176,6 +176,7 @@ class Sketch:
         inputs = [TIME, *blocks, parameters]
         outputs = column(array(self._outputs)) if self._outputs else ca.SX(0, 1)
         self._tape = tape(inputs, ca.SX(outputs))
+        self._layer_list = self._layers()
         slots = column(array(self._slots)) if self._slots else ca.SX(0, 1)
         self._numbers = ca.Function("numbers", [parameters], [ca.densify(ca.SX(slots))])
 
@@ -189,7 +190,7 @@ class Sketch:
             "bodies": self.bodies,
             "solids": self.filled(self.solids, numbers),
             "tracks": self.filled(self.tracks, numbers),
-            "layers": self._layers(),
+            "layers": self._layer_list,
             "tape": self._tape,
             "parameters": values,
         }

@@ -18,7 +18,7 @@ function unpack(run) {
   run.slot = new Map(run.moving.map((body, k) => [body, k]));
   for (const trace of run.traces) trace.points = new Float32Array(bytes(trace.points));
   const s = run.spots;
-  for (const name of ["start", "contact"]) s[name] = new Uint32Array(bytes(s[name]));
+  s.start = new Uint32Array(bytes(s.start));
   for (const name of ["places", "forces", "strength"]) s[name] = new Float32Array(bytes(s[name]));
   s.states = new Uint8Array(bytes(s.states));
   run.impacts = new Float64Array(bytes(run.impacts));

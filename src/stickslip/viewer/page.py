@@ -183,18 +183,22 @@ def _thinned(times: np.ndarray, most: int = 4000) -> np.ndarray:
 
 
 def _spots(film: Film) -> dict[str, Any]:
-    """Contacts that carry something, frame by frame: `start` is where those of a frame begin."""
-    spots = film.spots
+    """Contacts that carry something, declared and detected ones, frame by frame: `start` is where those of a frame begin."""
+    spots, more = film.spots, film.detected
     frame, contact = np.nonzero((spots.states > 0) & np.isfinite(spots.places).all(axis=-1))
     forces = spots.forces[frame, contact]
+    frames = np.concatenate([frame, more.frame])
+    order = np.argsort(frames, kind="stable")
+    arrays = {
+        "places": (spots.places[frame, contact], more.places),
+        "forces": (np.where(np.isfinite(forces), forces, 0.0), more.forces),
+        "strength": (spots.strength[frame, contact], more.strength),
+    }
     return {
         "names": list(spots.names),
-        "start": packed(np.searchsorted(frame, np.arange(len(film) + 1)), np.uint32),
-        "contact": packed(contact, np.uint32),
-        "places": packed(spots.places[frame, contact]),
-        "forces": packed(np.where(np.isfinite(forces), forces, 0.0)),
-        "strength": packed(spots.strength[frame, contact]),
-        "states": packed(spots.states[frame, contact], np.uint8),
+        "start": packed(np.searchsorted(frames[order], np.arange(len(film) + 1)), np.uint32),
+        **{name: packed(np.concatenate(pair)[order]) for name, pair in arrays.items()},
+        "states": packed(np.concatenate([spots.states[frame, contact], more.states])[order], np.uint8),
     }
 
 

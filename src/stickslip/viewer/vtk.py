@@ -11,7 +11,8 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from stickslip.errors import ResultFileError
-from stickslip.filming import Film, Solid, shoot, turned
+from stickslip.filming import Film, Solid, shoot
+from stickslip.placing import turned
 from stickslip.shapes import Drawing
 from stickslip.solution import Solution
 
@@ -149,9 +150,16 @@ def _bodies(film: Film, solids: list[tuple[Solid, np.ndarray, np.ndarray]], fram
 def _contacts(film: Film, frame: int) -> str:
     spots = film.spots
     (closed,) = np.nonzero((spots.states[frame] > 0) & np.isfinite(spots.places[frame]).all(axis=-1))
-    force = np.nan_to_num(spots.forces[frame, closed])
-    data = {"force": force, "state": spots.states[frame, closed].astype(np.int32), "contact": closed.astype(np.int32)}
-    return _polydata(spots.places[frame, closed], data, [], [], {}, verts=len(closed))
+    more = film.detected
+    own = more.frame == frame
+    places = np.concatenate([spots.places[frame, closed], more.places[own]])
+    numbers = np.concatenate([closed, np.full(own.sum(), -1)]).astype(np.int32)  # detected ones have no number
+    data = {
+        "force": np.concatenate([np.nan_to_num(spots.forces[frame, closed]), more.forces[own]]),
+        "state": np.concatenate([spots.states[frame, closed], more.states[own]]).astype(np.int32),
+        "contact": numbers,
+    }
+    return _polydata(places, data, [], [], {}, verts=len(places))
 
 
 def _polydata(

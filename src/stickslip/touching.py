@@ -1,0 +1,103 @@
+"""The contacts of a film: where they are, what they carry, and what they do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stickslip.solution import Solution
+
+SLIDING = 0.999  # of the largest ratio of friction to normal force: a detected contact slips from there on
+SUDDEN = 3.0  # a detected contact that was not there before and carries so many times the median is an impact
+
+
+@dataclass(frozen=True, eq=False)
+class Spots:
+    """Contacts: in every frame the place, mean force on the first body (nan: direction unknown), and state of each.
+
+    `open`, `stick`, `slip` and `impact` are 0 to 3; a frame shows the most violent state since the one before it.
+    """
+
+    names: tuple[str, ...]
+    places: np.ndarray
+    forces: np.ndarray
+    states: np.ndarray
+    strength: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Detected:
+    """Contacts that were detected, those that carry something: `frame` of each, in order, and what `Spots` has of it."""
+
+    frame: np.ndarray
+    places: np.ndarray
+    forces: np.ndarray
+    states: np.ndarray
+    strength: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+
+def detected(solution: Solution, rows: np.ndarray) -> Detected:
+    """Detected contacts of the steps that end in these rows.
+
+    They have no slip velocity: a contact slips where its friction is at the largest ratio to the normal percussion that any
+    contact of the run has, and sticks below it. One that appears with a large percussion is an impact.
+    """
+    found: Any = getattr(solution, "contacts", None)
+    if found is None or not len(found):
+        empty = np.zeros((0, 3))
+        return Detected(np.zeros(0, int), empty, empty, np.zeros(0, np.int8), np.zeros(0))
+    P_N = np.asarray(found.P_N)
+    friction = np.linalg.norm(found.P_F, axis=1)
+    carries = 1e-10 * P_N.max(initial=0.0) < P_N
+    ratio = np.where(carries, friction / np.where(carries, P_N, 1.0), 0.0)
+    states = np.where(ratio >= SLIDING * ratio.max(initial=0.0), 2, 1).astype(np.int8)
+    # Identities of contacts that carried something in the row before.
+    shapes = np.asarray(found.shapes, np.int64)
+    identity = shapes[:, 0] * (shapes.max(initial=0) + 1) + shapes[:, 1]
+    row = np.asarray(found.row, np.int64)
+    size = int(identity.max(initial=0)) + 1
+    before = np.isin((row - 1) * size + identity, (row * size + identity)[carries])
+    typical = float(np.median(P_N[carries])) if carries.any() else 0.0
+    states[~before & (SUDDEN * typical < P_N)] = 3
+    frame = np.searchsorted(rows, row)
+    shown = carries & (frame < len(rows))
+    shown[shown] &= rows[frame[shown]] == row[shown]
+    dt = np.diff(solution.t, prepend=solution.t[:1])
+    step = np.where(dt > 0, dt, 1.0)[row[shown]]
+    places = np.asarray(found.point)[shown]
+    forces = np.asarray(found.percussion)[shown] / step[:, None]
+    order = np.argsort(frame[shown], kind="stable")
+    places, forces = (np.pad(x, ((0, 0), (0, 3 - x.shape[1])))[order] for x in (places, forces))
+    return Detected(frame[shown][order], places, forces, states[shown][order], (P_N[shown] / step)[order])
+
+
+def most(states: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The largest state of the rows since the frame before.
+
+    >>> most(np.array([[0], [3], [0], [1]]), np.array([0, 2, 3])).ravel()
+    array([0, 3, 1])
+    """
+    out = np.zeros((len(rows), states.shape[1]), states.dtype)
+    if len(rows) > 1 and states.size:
+        out[1:] = np.maximum.reduceat(states[: rows[-1] + 1], rows[:-1] + 1, axis=0)
+    return out
+
+
+def mean_forces(t: np.ndarray, P: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The percussions of the steps between one frame and the next, over the time between them; zero in the first frame.
+
+    >>> mean_forces(np.array([0.0, 0.5, 1.0, 1.5]), np.array([[0.0], [1.0], [2.0], [4.0]]), np.array([0, 1, 3]))
+    array([[0.],
+           [2.],
+           [6.]])
+    """
+    force = np.zeros((len(rows), P.shape[1]))
+    if len(rows) > 1 and P.size:
+        sums = np.add.reduceat(P[: rows[-1] + 1], rows[:-1] + 1, axis=0)
+        force[1:] = sums / np.diff(t[rows])[:, None]
+    return force
