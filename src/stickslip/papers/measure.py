@@ -23,7 +23,7 @@ def simulate(system: System, t_end: float, dt: float, method: str | Scheme = PRI
     >>> simulate(ss.benchmarks.bouncing_ball(), t_end=0.1, dt=1e-2).complete
     True
     """
-    solution = solve(system, t_end, dt, method=method, progress=False, **options)
+    solution = solve(system, t_end, dt, method=method, energy_alarm=False, progress=False, **options)  # items judge it
     if not solution.complete:
         raise KeyboardInterrupt
     return solution
