@@ -511,7 +511,7 @@ def test_view_of_nothing_says_so(stick, tmp_path):
     assert "unknown benchmark 'slider'; did you mean 'slider_crank'?" in stick("view", "slider").err
     assert "nothing.h5 does not exist" in stick("view", "nothing.h5").err
     make_ball(20).save(tmp_path / "ball.h5")
-    assert "'ball on a floor' has no drawing" in stick("view", "ball.h5").err
+    assert "'ball on a floor' has nothing to draw" in stick("view", "ball.h5").err
     assert "--dt: ball.h5 is a finished result" in stick("view", "ball.h5", "--dt", "1").err
     (tmp_path / "file").write_text("")
     assert "--out file" in stick("view", "bouncing_ball", "--out", "file").err
