@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import casadi as ca
@@ -19,7 +20,9 @@ class Described:
     def __repr__(self) -> str:
         parts = [repr(self.name)]
         for key, parameter in list(inspect.signature(type(self).__init__).parameters.items())[1:]:
-            value = vars(self).get(key)  # what is kept under the name that it was given by
+            value = vars(self).get(
+                "measure" if key == "point_1" and "measure" in vars(self) else key
+            )  # what is kept under the name that it was given by
             if key == "name" or value is None or _same(value, parameter.default):
                 continue
             text = shown(value)
@@ -43,6 +46,9 @@ def shown(value: Any) -> str:
         return _cut(str(value))
     if isinstance(value, np.ndarray | list | tuple):
         return _cut(f"[{', '.join(shown(x) for x in value)}]")
+    if is_dataclass(value) and not hasattr(value, "coordinates"):
+        given = [getattr(value, f.name) for f in fields(value)]
+        return _cut(f"{type(value).__name__}({', '.join(shown(x) for x in given if x is not None)})")
     if hasattr(value, "coordinates") or not hasattr(value, "name"):
         return _cut(getattr(value, "__name__", None) or str(value))
     return str(value.name)
