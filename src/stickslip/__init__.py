@@ -113,7 +113,7 @@ from stickslip.schemes import (
 )
 from stickslip.shapes import drawing
 from stickslip.solution import Solution, load
-from stickslip.solve import Ensemble, SampledController, ensemble, solve, stepper
+from stickslip.solve import Ensemble, SampledController, ensemble, resume, solve, stepper
 from stickslip.studies import continuation, gradient, periodic_orbit, sensitivity
 
 __all__ = [
@@ -231,6 +231,7 @@ __all__ = [
     "papers",
     "periodic_orbit",
     "rectangular",
+    "resume",
     "sensitivity",
     "shapes",
     "solve",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from html import escape
 from itertools import pairwise
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from stickslip.shapes import Drawing
 
 FORMAT = "stickslip solution"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # from 2 on with a checksum
 
 SPARKLINES = 6  # of coordinates, in a notebook
 
@@ -436,6 +437,7 @@ class Solution:
             try:
                 with h5py.File(unfinished, "w") as file:
                     _write(self, file, compress)
+                sign(unfinished)
                 unfinished.replace(path)
             finally:
                 unfinished.unlink(missing_ok=True)
@@ -448,10 +450,13 @@ _OTHERS = ("extra", "stats", "names", "provenance", "system", "state", "states")
 ARRAYS = tuple(f.name for f in fields(Solution) if f.name not in _OTHERS)
 
 
-def load(path: str | Path, *, system: System | None = None) -> Solution:
+def load(path: str | Path, *, system: System | None = None, mapped: bool = False) -> Solution:
     """Read a solution that `Solution.save` wrote.
 
     With the `system` that it is a solution of, `evaluate`, `path` and the quantities of springs and joints work again.
+    mapped: leave the arrays on the disk until they are used, for results that are larger than the memory.
+
+    A checksum of the whole file is compared first: a damaged result is never read in silence.
 
     Raises `ResultFileError` for anything else: a missing file, one that is no result, one by a newer version.
 
@@ -473,6 +478,7 @@ def load(path: str | Path, *, system: System | None = None) -> Solution:
             pass
     except OSError as error:
         raise ResultFileError(f"cannot open {path}: {error.strerror}. Check the permissions of the file.") from error
+    signed = verify(path)
     if not h5py.is_hdf5(path):
         raise ResultFileError(
             f"{path} is not an HDF5 file. Name a result that `Solution.save` or `stickslip run` wrote."
@@ -490,7 +496,9 @@ def load(path: str | Path, *, system: System | None = None) -> Solution:
                     f"{path} was written by stickslip {file.attrs.get('stickslip_version', '?')} in format {version}; "
                     f"stickslip {__version__} reads up to format {FORMAT_VERSION}. Upgrade: pip install -U stickslip"
                 )
-            solution = _read(file)
+            if version > 1 and not signed:
+                raise ValueError("it has no checksum, or was changed by another program")
+            solution = _read(file, path if mapped else None)
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise ResultFileError(f"{path} is a damaged stickslip result ({error}). Run the simulation again.") from error
     if system is None:
@@ -525,6 +533,99 @@ def _write(solution: Solution, file: h5py.File, compress: bool) -> None:
         _write_state(file, solution.state)
 
 
+def write_pieces(
+    path: Path,
+    pieces: Iterable[tuple[dict[str, Any], Any]],
+    rows: int,
+    stats: Stats,
+    names: Names,
+    provenance: dict[str, Any],
+    state: State,
+) -> None:
+    """Write a result that comes in pieces, (arrays, rows with iterations and residuals); `rows` is their sum.
+
+    The file is that of `Solution.save`, but never as a whole in memory.
+    """
+    import h5py
+
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    at = {"": 0, "stats": 0}
+
+    def put(group: h5py.Group, name: str, array: np.ndarray, total: int, first: int) -> None:
+        if name not in group:
+            group.create_dataset(name, shape=(total, *array.shape[1:]), dtype=array.dtype)
+        group[name][first : first + len(array)] = array
+
+    try:
+        try:
+            with h5py.File(unfinished, "w") as file:
+                file.attrs.update(
+                    {"format": FORMAT, "format_version": FORMAT_VERSION, "stickslip_version": __version__}
+                )
+                extra, group = file.create_group("extra", track_order=True), file.create_group("stats")
+                for arrays, taken in pieces:
+                    for name in ARRAYS:
+                        put(file, name, arrays[name], rows, at[""])
+                    for name, array in arrays["extra"].items():
+                        put(extra, name, array, rows, at[""])
+                    put(group, "iterations", taken.iterations, rows - 1, at["stats"])
+                    put(group, "residuals", taken.residuals, rows - 1, at["stats"])
+                    at[""], at["stats"] = at[""] + len(arrays["t"]), at["stats"] + len(taken.iterations)
+                group.attrs["stages"], group.attrs["wall_time"] = json.dumps(stats.stages), stats.wall_time
+                if stats.taken is not None:
+                    group.attrs["taken"] = stats.taken
+                file["names"] = json.dumps({f.name: getattr(names, f.name) for f in fields(Names)})
+                file["provenance"] = json.dumps(provenance, default=_plain)
+                _write_state(file, state)
+            sign(unfinished)
+            unfinished.replace(path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    except OSError as error:
+        raise ResultFileError(
+            f"cannot write {path}: {error}. Nothing is lost: free some space and call ss.resume."
+        ) from error
+
+
+SIGNATURE = b"\nstickslip sha256 "
+
+
+def sign(path: Path) -> None:
+    """Append the checksum of a file to it; HDF5 does not mind what stands behind its end."""
+    digest = _digest(path, path.stat().st_size)
+    with path.open("ab") as file:
+        file.write(SIGNATURE + digest)
+
+
+def verify(path: Path) -> bool:
+    """Compare a file with the checksum that stands at its end; False if it has none."""
+    length, size = len(SIGNATURE) + 64, path.stat().st_size
+    with path.open("rb") as file:
+        file.seek(max(0, size - length))
+        end = file.read()
+    if len(end) < length or not end.startswith(SIGNATURE):
+        return False
+    if _digest(path, size - length) != end[len(SIGNATURE) :]:
+        raise ResultFileError(
+            f"{path} is a damaged stickslip result: its checksum does not fit its content. Run the simulation again."
+        )
+    return True
+
+
+def _digest(path: Path, size: int) -> bytes:
+    import hashlib
+
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while size > 0:
+            block = file.read(min(size, 2**20))
+            if not block:
+                break
+            digest.update(block)
+            size -= len(block)
+    return digest.hexdigest().encode()
+
+
 def _write_state(file: h5py.File, state: State) -> None:
     """Replaces one that is there."""
     if "state" in file:
@@ -547,15 +648,22 @@ def _read_state(file: h5py.File) -> State | None:
     return State(method, t_start, dt, step, t, group["q"][()], group["u"][()], memory)
 
 
-def _read(file: h5py.File) -> Solution:
+def _read(file: h5py.File, path: Path | None) -> Solution:
+    def array(dataset: h5py.Dataset) -> np.ndarray:
+        place = None if path is None else dataset.id.get_offset()
+        if path is None or place is None or not dataset.size:
+            return dataset[()]
+        return np.memmap(path, dataset.dtype, "r", place, dataset.shape)
+
     stats = file["stats"]
+    arrays: dict[str, Any] = {name: array(file[name]) for name in ARRAYS}
     return Solution(
-        **{name: file[name][()] for name in ARRAYS},
-        extra={name: dataset[()] for name, dataset in file["extra"].items()},
+        **arrays,
+        extra={name: array(dataset) for name, dataset in file["extra"].items()},
         stats=Stats(
             stages=tuple(json.loads(stats.attrs["stages"])),
-            iterations=stats["iterations"][()],
-            residuals=stats["residuals"][()],
+            iterations=array(stats["iterations"]),
+            residuals=array(stats["residuals"]),
             wall_time=float(stats.attrs["wall_time"]),
             taken=int(stats.attrs["taken"]) if "taken" in stats.attrs else None,
         ),

@@ -2,6 +2,7 @@
 
 from stickslip.solve.door import solve
 from stickslip.solve.ensemble import Ensemble, ensemble
+from stickslip.solve.outfile import resume
 from stickslip.solve.prepared import compiled, observe_along, prepare, program_of
 from stickslip.solve.stepper import SampledController, Stepper, stepper
 
@@ -14,6 +15,7 @@ __all__ = [
     "observe_along",
     "prepare",
     "program_of",
+    "resume",
     "solve",
     "stepper",
 ]

@@ -8,6 +8,7 @@ import platform
 import sys
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,11 @@ from stickslip.schemes import Scheme
 from stickslip.schemes.spec import label, scheme_of
 from stickslip.solution import Solution
 from stickslip.solve.alarm import energy_alarm as warn_of_energy
+from stickslip.solve.outfile import FileRecorder, fingerprint, finish
 from stickslip.solve.prepared import check_capability, check_start, compiled, prepare, program_of
 from stickslip.solve.record import Recorder, check_memory
 from stickslip.solve.terminal import announce_first_compile, interruptible, progress_bar, voice
+from stickslip.stream import Part, part_of
 
 MOST_STEPS = 1e12  # more is a slip of the pen: years of computing
 
@@ -47,6 +50,7 @@ def solve(
     save_every: int = 1,
     states: bool = False,
     energy_alarm: bool = True,
+    out: str | Path | None = None,
     progress: bool | None = None,
     **options: Any,
 ) -> Solution:
@@ -63,7 +67,8 @@ def solve(
     from the end of a solution whose scheme drifts. save_every: keep the state after every so many steps, and the last
     one; percussions are then those of all steps between two rows. states: keep `solution.states`, one for every
     row, from each of which a run can start (such a run is slower). energy_alarm: warn (`EnergyWarning`) if the energy rises
-    although nothing puts it in. progress: a bar on the terminal.
+    although nothing puts it in. out: a file, such as "run.h5", that the results go to while the run goes on; memory does
+    not grow with the number of steps, and `ss.resume` continues a run that was killed. progress: a bar on the terminal.
 
     The number of steps is (t_end - t_start)/dt, rounded up: the last time is the first that reaches t_end. A scheme
     that decides the length of its steps may take more; `solution.t` holds the times. Ctrl-C returns what is done. A step
@@ -74,6 +79,53 @@ def solve(
     >>> solution.q.shape
     (51, 1)
     """
+    return run_call(
+        system,
+        t_end,
+        dt,
+        method=method,
+        t_start=t_start,
+        q0=q0,
+        u0=u0,
+        start=start,
+        parameters=parameters,
+        tol=tol,
+        max_iterations=max_iterations,
+        prox=prox,
+        initial_tol=initial_tol,
+        save_every=save_every,
+        states=states,
+        energy_alarm=energy_alarm,
+        out=out,
+        progress=progress,
+        options=options,
+    )
+
+
+def run_call(
+    system: System,
+    t_end: float,
+    dt: float,
+    *,
+    method: str | Scheme,
+    t_start: float | None,
+    q0: Any,
+    u0: Any,
+    start: State | Solution | None,
+    parameters: Mapping[str, float] | None,
+    tol: float,
+    max_iterations: int,
+    prox: float | None,
+    initial_tol: float,
+    save_every: int,
+    states: bool,
+    energy_alarm: bool,
+    out: str | Path | None,
+    progress: bool | None,
+    options: Mapping[str, Any],
+    part: Part | None = None,
+) -> Solution:
+    """What `solve` does; `part` is the unfinished file of a run that is resumed."""
     if not isinstance(system, System):
         raise OptionError(f"solve needs a System, such as stickslip.benchmarks.slider_crank(), got {system!r}")
     if not system.n_u:
@@ -84,9 +136,11 @@ def solve(
     max_iterations, save_every = whole(max_iterations=max_iterations), whole(save_every=save_every)
     if not isinstance(progress, bool | None):
         raise OptionError(f"progress = {progress!r} must be True, False or None, which asks the terminal")
+    if part is not None and start is not None:
+        t_start = None
     state = _continued(start, scheme, dt, t_start, q0, u0)
     t_0: Any = state.t if state is not None else 0.0 if t_start is None else t_start
-    if not (is_number(t_0) and is_number(t_end)) or t_end < t_0:
+    if not (is_number(t_0) and is_number(t_end)) or (t_end < t_0 and part is None):
         raise OptionError(f"t_end = {t_end!r} must be a finite number, not before the start t = {t_0!r}")
     t_0, t_end = float(t_0), float(t_end)
     steps = count_steps(t_0 if state is None else state.t_start, t_end, dt) - (0 if state is None else state.step)
@@ -107,8 +161,21 @@ def solve(
     run = scheme.start(
         program, Start(values, q, u, begin, t_end, dt, steps, tol, max_iterations, prox, label(scheme), state)
     )
-    check_memory(run, ready, steps // save_every + 2)
-    record = Recorder(run, save_every, states)
+    if out is None:
+        check_memory(run, ready, steps // save_every + 2)
+        record = Recorder(run, save_every, states)
+    else:
+        call = {"t_end": t_end, "dt": dt, "method": label(scheme), "t_start": begin, "tol": tol, "prox": prox or None}
+        call |= {
+            "max_iterations": max_iterations,
+            "initial_tol": initial_tol,
+            "save_every": save_every,
+            "states": False,
+        }
+        call |= {"parameters": {n: given[n] for n in parameters or {}}, "q0": None, "u0": None, "options": {}}
+        identity = {"system": system.name, "fingerprint": fingerprint(ready), "call": call}
+        out = Path(out)
+        record = FileRecorder(run, save_every, out, identity, part)
     with interruptible() as interrupted, progress_bar(bar, steps, f"{system.name}, {scheme.name}") as show:
         if run.failure is None:
             run.advance(record, interrupted, show)
@@ -133,7 +200,15 @@ def solve(
     if system.measures:
         about["measures"] = {name: sensor.unit for name, sensor in system.measures.items()}
     about["look"] = _look(system, given)
-    solution = record.solution(ready, values, about)
+    if isinstance(record, FileRecorder):
+        about |= identity
+        record.close(final=run.complete or run.failure is not None)
+        if not run.complete and run.failure is None:
+            about["interrupted"] = f"after {run.done} steps; ss.resume continues with {part_of(record.path)}"
+            return Recorder(run).solution(ready, values, about)
+        solution = finish(record.path, run, ready, values, about)
+    else:
+        solution = record.solution(ready, values, about)
     if run.failure is not None:
         about["interrupted"] = f"step {run.done + 1} could not be solved"
         raise _convergence_error(run.failure, solution, run.done)

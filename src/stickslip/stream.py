@@ -1,0 +1,182 @@
+"""Results on their way to the disk: a file that is only ever appended to, so that a killed run loses next to nothing.
+
+While a run writes to `run.h5`, everything is in `run.h5.part`: a line that says what it is, then frames. A frame is its length,
+the CRC-32 of its content, and the content: named arrays and a JSON text. The first frame describes the run, each of the others
+holds rows and the state after them. Reading stops at the first frame that is not whole. At the end of the run the rows become
+an HDF5 file as `Solution.save` writes it, and the frames are deleted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from stickslip.engine.state import State
+from stickslip.errors import ResultFileError
+
+MAGIC = b"stickslip stream 1\n"
+_FRAME = struct.Struct("<QI")
+_TYPES = {"<f8", "<i8"}
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Named arrays and a text in JSON's types."""
+
+    about: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+
+
+def part_of(path: str | Path) -> Path:
+    """Where the frames of a result are while it is written."""
+    path = Path(path)
+    return path if path.suffix == ".part" else path.with_name(path.name + ".part")
+
+
+def encode(frame: Frame) -> bytes:
+    """A frame as bytes, with its length and checksum."""
+    arrays = {name: np.ascontiguousarray(array) for name, array in frame.arrays.items()}
+    shapes = [[name, array.dtype.newbyteorder("<").str, list(array.shape)] for name, array in arrays.items()]
+    text = json.dumps([frame.about, shapes]).encode()
+    content = struct.pack("<Q", len(text)) + text + b"".join(array.tobytes() for array in arrays.values())
+    return _FRAME.pack(len(content), zlib.crc32(content)) + content
+
+
+def _decode(content: bytes) -> Frame:
+    (length,) = struct.unpack_from("<Q", content)
+    about, shapes = json.loads(content[8 : 8 + length])
+    at, arrays = 8 + length, {}
+    for name, kind, shape in shapes:
+        if kind not in _TYPES:
+            raise ValueError(f"array {name!r} of type {kind}")
+        count = int(np.prod(shape, dtype=np.int64))
+        arrays[name] = np.frombuffer(content, kind, count, at).reshape(shape)
+        at += 8 * count
+    return Frame(about, arrays)
+
+
+def frames(file: BinaryIO) -> Iterator[tuple[Frame, int]]:
+    """All whole frames of an open file, each with the place where it ends."""
+    size = os.fstat(file.fileno()).st_size
+    file.seek(len(MAGIC))
+    while True:
+        head = file.read(_FRAME.size)
+        if len(head) < _FRAME.size:
+            return
+        length, checksum = _FRAME.unpack(head)
+        if length > size - file.tell():  # also of a length that is not one
+            return
+        content = file.read(length)
+        if zlib.crc32(content) != checksum:
+            return
+        yield _decode(content), file.tell()
+
+
+class Writer:
+    """Appends frames to a file; what is written is whole or ignored by readers."""
+
+    def __init__(self, path: Path, first: Frame | None, end: int | None = None):
+        """A new file that begins with the frame `first`, or one that continues at the place `end`."""
+        self.path = path
+        try:
+            if first is not None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("wb" if first is not None else "r+b", buffering=0)
+            if first is None:
+                self._file.truncate(end)
+                self._file.seek(0, os.SEEK_END)
+            else:
+                self._append(MAGIC + encode(first))
+        except OSError as error:
+            if hasattr(self, "_file"):
+                self._file.close()
+            raise ResultFileError(
+                f"cannot write {path}: {error.strerror}. Choose another place with out=, or free some space."
+            ) from error
+
+    def write(self, frame: Frame) -> None:
+        """Append a frame; if there is no room for it, the file stays as it was."""
+        begin = self._file.tell()
+        try:
+            self._append(encode(frame))
+        except OSError as error:
+            with suppress(OSError):
+                self._file.truncate(begin)
+            raise ResultFileError(
+                f"cannot write {self.path}: {error.strerror}. All steps up to there are kept in it; free some space and "
+                "continue with ss.resume"
+            ) from error
+
+    def _append(self, content: bytes) -> None:
+        left = memoryview(content)
+        while left:
+            left = left[self._file.write(left) :]
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+@dataclass(frozen=True)
+class Part:
+    """An unfinished result: its first frame, and where its last whole frame ends."""
+
+    path: Path
+    about: dict[str, Any]
+    end: int
+    rows: int
+    first_row: np.ndarray
+    last: Frame | None
+
+    def chunks(self) -> Iterator[Frame]:
+        """Frames with rows."""
+        with self.path.open("rb") as file:
+            for k, (frame, end) in enumerate(frames(file)):
+                if k and end <= self.end:
+                    yield frame
+
+
+def open_part(path: str | Path) -> Part:
+    """What can be read of an unfinished result."""
+    path = part_of(path)
+    try:
+        with path.open("rb") as file:
+            if file.read(len(MAGIC)) != MAGIC:
+                raise ResultFileError(f"{path} is not an unfinished stickslip result")
+            about, end, rows, first, last = None, 0, 0, np.zeros(0), None
+            for frame, end in frames(file):  # noqa: B007
+                if about is None:
+                    about, first = frame.about, frame.arrays["first_row"]
+                else:
+                    rows, last = rows + len(frame.arrays["rows"]), frame
+    except OSError as error:
+        raise ResultFileError(f"cannot open {path}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise ResultFileError(f"{path} is damaged ({error})") from error
+    if about is None:
+        raise ResultFileError(f"{path} is damaged: it does not say which run it belongs to")
+    return Part(path, about, end, rows, first, last)
+
+
+def pack_state(state: State) -> tuple[list[Any], dict[str, np.ndarray]]:
+    """A state as a text and arrays."""
+    arrays = {"state.q": state.q, "state.u": state.u}
+    arrays |= {f"state.memory.{name}": array for name, array in state.memory.items()}
+    return [state.method, state.t_start, state.dt, state.step, state.t], arrays
+
+
+def unpack_state(clock: list[Any], arrays: dict[str, np.ndarray]) -> State:
+    """The state that was packed."""
+    prefix = "state.memory."
+    memory = {name.removeprefix(prefix): array.copy() for name, array in arrays.items() if name.startswith(prefix)}
+    method, t_start, dt, step, t = clock
+    return State(method, t_start, dt, step, t, arrays["state.q"].copy(), arrays["state.u"].copy(), memory)
