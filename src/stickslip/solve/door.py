@@ -171,6 +171,7 @@ def run_call(
             "initial_tol": initial_tol,
             "save_every": save_every,
             "states": False,
+            "energy_alarm": energy_alarm,
         }
         call |= {"parameters": {n: given[n] for n in parameters or {}}, "q0": None, "u0": None, "options": {}}
         identity = {"system": system.name, "fingerprint": fingerprint(ready), "call": call}
