@@ -114,7 +114,7 @@ from stickslip.schemes import (
 from stickslip.shapes import drawing
 from stickslip.solution import Solution, load
 from stickslip.solve import Ensemble, SampledController, ensemble, resume, solve, stepper
-from stickslip.studies import continuation, gradient, periodic_orbit, sensitivity
+from stickslip.studies import Sweep, continuation, gradient, periodic_orbit, sensitivity, sweep
 
 __all__ = [
     "METHODS",
@@ -205,6 +205,7 @@ __all__ = [
     "StickslipError",
     "Stribeck",
     "StudyError",
+    "Sweep",
     "System",
     "Theta",
     "Torque",
@@ -236,6 +237,7 @@ __all__ = [
     "shapes",
     "solve",
     "stepper",
+    "sweep",
 ]
 
 

@@ -39,12 +39,16 @@ class FileRecorder(Recorder):
         if continued is None:
             first = Frame(about, {"first_row": run.first_row})
             self._writer = Writer(part_of(path), first)
+            fresh = True
         else:
             self._writer = Writer(part_of(path), None, continued.end)
+            fresh = False
             if continued.last is not None:
                 pending = [continued.last.arrays[f"pending.{name}"] for name in Rows._fields]
                 self._rest, self._waiting = [Rows(*pending)], len(pending[0])
         self._last, self._seconds = time.monotonic(), 0.0
+        if fresh:
+            self.flush()  # the state at the start: all that is needed to begin again
 
     def take(self, rows: Rows) -> None:
         """Rows of a chunk; now and then they are written, with the state after them."""
@@ -137,9 +141,9 @@ def resume(file: str | Path, system: System, t_end: float | None = None, *, prog
             f"{path} belongs to a system {about['system']!r} with other equations or names than this {system.name!r}"
         )
     options = about["call"] | ({} if t_end is None else {"t_end": t_end})
-    state = None
-    if part.last is not None:
-        state = unpack_state(part.last.about["state"], part.last.arrays)
+    if part.last is None:
+        raise ResultFileError(f"{part.path} holds no state yet: nothing was computed. Start the run again.")
+    state = unpack_state(part.last.about["state"], part.last.arrays)
     return run_call(system, **options, progress=progress, out=path, start=state, part=part)
 
 

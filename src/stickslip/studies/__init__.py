@@ -4,6 +4,7 @@ from stickslip.studies.continuation import Bifurcation, Branch, continuation
 from stickslip.studies.orbit import PeriodicOrbit, periodic_orbit
 from stickslip.studies.saltation import EventDerivative
 from stickslip.studies.sensitivity import Gradient, Sensitivity, gradient, sensitivity
+from stickslip.studies.sweep import Sweep, sweep
 
 __all__ = [
     "Bifurcation",
@@ -12,8 +13,10 @@ __all__ = [
     "Gradient",
     "PeriodicOrbit",
     "Sensitivity",
+    "Sweep",
     "continuation",
     "gradient",
     "periodic_orbit",
     "sensitivity",
+    "sweep",
 ]

@@ -174,13 +174,13 @@ def _one(
 ) -> tuple[dict[str, np.ndarray] | None, str | None]:
     """One run: what was measured, or why there is nothing."""
     made = system if isinstance(system, System) else _made(system)
-    start = {name: point[name] for name in ("q0", "u0") if name in point}
+    start: dict[str, Any] = {name: point[name] for name in ("q0", "u0") if name in point}
     parameters = {name: value for name, value in point.items() if name not in start}
     try:
-        value = measure(solve(made, **{**call, **start}, parameters=parameters, progress=False))
+        value: Any = measure(solve(made, **(call | start), parameters=parameters, progress=False))
     except StickslipError as error:
         return None, f"{type(error).__name__}: {error}"
-    named: dict[str, Any] = {**value} if isinstance(value, dict) else {"value": value}
+    named = value if isinstance(value, dict) else {"value": value}
     return {name: np.asarray(v, dtype=float) for name, v in named.items()}, None
 
 

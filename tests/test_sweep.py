@@ -1,0 +1,120 @@
+"""Sweeps: every run is that of `solve`, whoever computes it; a killed one goes on."""
+
+from __future__ import annotations
+
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+import pytest
+
+import stickslip as ss
+from stickslip.studies.sweep import final_state
+
+GRID = {"e": [0.1, 0.5, 0.9], "g": [5.0, 9.81]}
+
+
+def lowest(solution):
+    return {"gap": solution.gap.min(), "q": solution.q[-1]}
+
+
+def run(system=None, **options):
+    system = ss.benchmarks.bouncing_ball() if system is None else system
+    return ss.sweep(system, 0.8, 1e-2, **{"parameters": GRID, "measure": lowest, **options})
+
+
+def test_a_grid():
+    out = run()
+    assert out["gap"].shape == (3, 2)
+    assert out["q"].shape == (3, 2, 1)
+    for i, e in enumerate(GRID["e"]):
+        for j, g in enumerate(GRID["g"]):
+            one = ss.solve(ss.benchmarks.bouncing_ball(), 0.8, 1e-2, parameters={"e": e, "g": g}, progress=False)
+            assert out["q"][i, j] == one.q[-1]
+    data = out.to_xarray()
+    assert data["q"].dims == ("e", "g", "q_0")
+    assert float(data["gap"].sel(e=0.5, g=5.0)) == out["gap"][1, 0]
+
+
+def test_lists_samples_and_initial_states():
+    points = [{"e": 0.3, "q0": [0.7]}, {"e": 0.4, "q0": [0.9]}]
+    out = run(parameters=points, measure=final_state)
+    one = ss.solve(ss.benchmarks.bouncing_ball(), 0.8, 1e-2, parameters={"e": 0.4}, q0=[0.9], progress=False)
+    assert out["q"][1] == one.q[-1]
+    assert out.to_xarray()["e"].values.tolist() == [0.3, 0.4]
+
+
+def test_the_number_of_workers_changes_nothing():
+    one, two = run(workers=1), run(workers=2)
+    assert all(one[name].tobytes() == two[name].tobytes() for name in ("gap", "q"))
+
+
+def test_processes():
+    with ProcessPoolExecutor(1) as pool:
+        out = run(ss.benchmarks.bouncing_ball, executor=pool)
+    assert out["q"].tobytes() == run()["q"].tobytes()
+
+
+@pytest.mark.slow
+def test_a_dask_cluster():
+    """A real scheduler and a worker process."""
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        out = run(ss.benchmarks.bouncing_ball, executor=client)
+    assert out["q"].tobytes() == run()["q"].tobytes()
+
+
+def test_failures_are_collected():
+    out = run(parameters=[{"e": 0.5, "q0": [1.0]}, {"e": 0.5, "q0": [-1.0]}])
+    assert list(out.errors) == [1]
+    assert "inside an obstacle" in out.errors[1]
+    assert np.isnan(out["gap"][1])
+    assert np.isfinite(out["gap"][0])
+
+
+def test_a_killed_sweep_goes_on(tmp_path):
+    """The journal is cut anywhere; runs that are in it are not repeated."""
+    path, counted = tmp_path / "journal", []
+
+    def measure(solution):
+        counted.append(solution)
+        return solution.q[-1, 0] / 3
+
+    whole = run(measure=measure, journal=path)
+    assert len(counted) == 6
+    content = path.read_bytes()
+    for cut in (0, 50, 100, len(content) // 2, len(content) - 1, len(content)):
+        path.write_bytes(content[:cut])
+        lines = content[:cut].count(b"\n")
+        counted.clear()
+        again = run(measure=measure, journal=path)
+        assert again["value"].tobytes() == whole["value"].tobytes()
+        assert len(counted) == 6 - max(lines - 1, 0)
+    with pytest.raises(ss.OptionError, match="journal of another sweep"):
+        run(measure=measure, journal=path, parameters={"e": [0.1]})
+
+
+def test_bad_input():
+    for parameters in ({"e": 0.5}, {"e": []}, 3, "e", [], [{"e": 1.0}, {"g": 1.0}]):
+        with pytest.raises(ss.OptionError):
+            run(parameters=parameters)
+    with pytest.raises(ss.OptionError, match="must be a function of a solution"):
+        run(measure=3)
+    with pytest.raises(ss.OptionError, match="function that makes one"):
+        run("ball")
+    out = run(parameters={"f": [1.0]})
+    assert "unknown parameter 'f'" in out.errors[0]
+
+
+def test_on_the_command_line(tmp_path):
+    from typer.testing import CliRunner
+
+    from stickslip.cli import app
+
+    options = ["--over", "e=0.1:0.9:3", "--measure", "min:q", "--t-end", "0.8", "--dt", "1e-2", "--out", str(tmp_path)]
+    done = CliRunner().invoke(app, ["sweep", "bouncing_ball", *options, "--workers", "2"])
+    assert done.exit_code == 0, done.output
+    table = np.genfromtxt(tmp_path / "bouncing_ball_sweep.csv", delimiter=",", names=True)
+    assert table["e"].tolist() == [0.1, 0.5, 0.9]
