@@ -88,6 +88,15 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), headless=True, args=ARGUMENTS)
+        path = long_run(given.steps).view(path=Path(folder) / "long.html")
+        start = time.perf_counter()
+        page = browser.new_page(viewport={"width": 1280, "height": 720})
+        page.goto(path.as_uri())
+        page.wait_for_function("window.stickslip && stickslip.state().shots.count > 0")
+        print(
+            f"{given.steps} steps: {path.stat().st_size / 1e6:.1f} MB, open after {time.perf_counter() - start:.1f} s"
+        )
+        page.close()
         path = heap(given.spheres).view(path=Path(folder) / "heap.html")
         page = browser.new_page(viewport={"width": 1280, "height": 720})
         page.goto(path.as_uri())
@@ -102,14 +111,6 @@ def main() -> None:
             f"{given.spheres} spheres: {path.stat().st_size / 1e6:.1f} MB, {shots / 5:.1f} frames/s, "
             f"{busy / max(shots, 1):.1f} ms each in the page, {after['calls']} draw calls, {after['triangles']} triangles, "
             f"shadows {'on' if after['shadows'] else 'off'}, {after['ratio']} pixels per point"
-        )
-        path = long_run(given.steps).view(path=Path(folder) / "long.html")
-        start = time.perf_counter()
-        page = browser.new_page(viewport={"width": 1280, "height": 720})
-        page.goto(path.as_uri())
-        page.wait_for_function("window.stickslip && stickslip.state().shots.count > 0")
-        print(
-            f"{given.steps} steps: {path.stat().st_size / 1e6:.1f} MB, open after {time.perf_counter() - start:.1f} s"
         )
         browser.close()
 
