@@ -11,7 +11,7 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
-from stickslip import benchmarks, math, nonsmooth, shapes
+from stickslip import benchmarks, math, shapes
 from stickslip._version import __version__
 from stickslip.analysis import (
     NORMS,
@@ -242,7 +242,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> ModuleType:
-    """What draws is imported when it is used: matplotlib takes longer than all the rest."""
-    if name in ("papers", "plots", "viewer"):
+    """Packages that are imported when they are used: those that draw, for matplotlib takes longer than all the rest, and
+    `nonsmooth`, which loads compiled solvers.
+    """
+    if name in ("papers", "plots", "viewer", "nonsmooth"):
         return import_module(f"stickslip.{name}")
     raise AttributeError(f"module 'stickslip' has no attribute {name!r}")

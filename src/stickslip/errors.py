@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from stickslip.nonsmooth.problem import Problem
     from stickslip.solution import Solution
 
 
@@ -53,12 +54,34 @@ class ResultFileError(StickslipError):
 class ConvergenceError(StickslipError):
     """A step could not be solved. Nothing is lost: `solution` holds every step before it.
 
-    Attributes: `time` and `step` where it happened, `stage` of the scheme, `residual` that was reached, `solution`.
+    Attributes: `time` and `step` where it happened, `stage` of the scheme, `residual` that was reached, `solution`,
+    `names` of the contacts and constraints that did not close, and `problem`, the linearised contact problem of the step
+    (`error.problem.save("step.hdf5")` keeps it), or None.
     """
 
-    def __init__(self, message: str, *, time: float, step: int, stage: str, residual: float, solution: Solution):
+    def __init__(
+        self,
+        message: str,
+        *,
+        time: float,
+        step: int,
+        stage: str,
+        residual: float,
+        solution: Solution,
+        names: tuple[str, ...] = (),
+        problem: Problem | None = None,
+    ):
         super().__init__(message)
         self.time, self.step, self.stage, self.residual, self.solution = time, step, stage, residual, solution
+        self.names, self.problem = names, problem
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Exceptions are pickled by their positional arguments; this one has named ones, which a pool of processes needs."""
+        return _rebuilt, (type(self), str(self), {k: v for k, v in self.__dict__.items() if not k.startswith("_")})
+
+
+def _rebuilt(kind: type[ConvergenceError], message: str, attributes: dict[str, Any]) -> ConvergenceError:
+    return kind(message, **attributes)
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:

@@ -109,6 +109,7 @@ class Stats:
     residuals: np.ndarray
     wall_time: float
     taken: int | None = None  # number of steps, if a row stands for several: then it holds their sum and their maximum
+    solved_by: dict[str, int] = field(default_factory=dict)  # how many stages each solver solved; "newton" comes first
 
     @property
     def steps(self) -> int:
@@ -141,6 +142,7 @@ class Stats:
         return "\n".join(
             [f"{'stage':{width}}  iterations mean  max  residual max"]
             + [f"{name:{width}}  {mean:15.2f}  {most:3d}  {residual:12.1e}" for name, mean, most, residual in rows]
+            + ([f"solved by {', '.join(f'{k}: {n}' for k, n in self.solved_by.items())}"] if self.solved_by else [])
         )
 
 
@@ -527,6 +529,7 @@ def _write(solution: Solution, file: h5py.File, compress: bool) -> None:
     write(stats, "residuals", solution.stats.residuals)
     file["names"] = json.dumps({f.name: getattr(solution.names, f.name) for f in fields(Names)})
     file["provenance"] = json.dumps(solution.provenance, default=_plain)
+    stats.attrs["solved_by"] = json.dumps(solution.stats.solved_by)
     if solution.stats.taken is not None:
         stats.attrs["taken"] = solution.stats.taken
     if solution.state is not None:
@@ -666,6 +669,7 @@ def _read(file: h5py.File, path: Path | None) -> Solution:
             residuals=array(stats["residuals"]),
             wall_time=float(stats.attrs["wall_time"]),
             taken=int(stats.attrs["taken"]) if "taken" in stats.attrs else None,
+            solved_by=json.loads(stats.attrs.get("solved_by", "{}")),
         ),
         names=Names(**{name: tuple(labels) for name, labels in json.loads(file["names"].asstr()[()]).items()}),
         provenance=json.loads(file["provenance"].asstr()[()]),

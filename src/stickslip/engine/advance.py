@@ -11,7 +11,7 @@ from stickslip.engine.call import call_kernel
 from stickslip.engine.newton import GUESS, solve_problem
 from stickslip.engine.residual import gather
 from stickslip.engine.tables import Tables
-from stickslip.engine.work import Options, Work, workspace
+from stickslip.engine.work import GO_ON, IN_CHANGES, IN_CYCLES, INSTRUCTION, RESUMED, STOPPED, Options, Work, workspace
 from stickslip.jit import jit_bare, jit_inline
 
 __all__ = ["Clock", "Options", "Work", "advance", "call", "observe", "workspace"]
@@ -61,8 +61,14 @@ def _run(
     iterations: np.ndarray,
     residuals: np.ndarray,
 ) -> int:
-    """Run the instructions of one step; -1, or the stage that could not be solved."""
-    at, cycles, changes = 0, 0, 0
+    """Run the instructions of one step; -1, or the stage that could not be solved.
+
+    Then a better start may be written to the memory, and the run is resumed at that stage (`work.signals`).
+    """
+    at, cycles, changes, resumed = 0, 0, 0, work.signals[RESUMED] == GO_ON
+    if resumed:
+        at, cycles, changes = work.signals[INSTRUCTION], work.signals[IN_CYCLES], work.signals[IN_CHANGES]
+        work.signals[RESUMED] = 0
     while at < code.shape[0]:
         what, a, b, c = code[at, 0], code[at, 1], code[at, 2], code[at, 3]
         at += 1
@@ -72,11 +78,15 @@ def _run(
         elif what == tb.EVALUATE:
             evaluate(tables, a, memory, work)
         elif what == tb.SOLVE:
-            count, residual, converged = solve_problem(tables, a, memory, work, options, GUESS if cycles == 0 else 1.0)
+            guess = GUESS if cycles == 0 and not resumed else 1.0
+            count, residual, converged = solve_problem(tables, a, memory, work, options, guess)
+            resumed = False
             iterations[a] += count
             changes += count
             residuals[a] = max(residuals[a], residual)
             if not converged:
+                work.signals[INSTRUCTION], work.signals[IN_CYCLES], work.signals[IN_CHANGES] = at - 1, cycles, changes
+                work.signals[RESUMED] = STOPPED
                 return a
         elif what == tb.JUMP:
             at += a - 1
@@ -136,7 +146,9 @@ def advance(
     `record` lists the places in memory that make up a row of `results`; row k is the state k steps after `clock.row`.
     """
     for n in range(first, last):
-        if clock.end == np.inf or n == 0:
+        if work.signals[RESUMED] == GO_ON:
+            pass
+        elif clock.end == np.inf or n == 0:
             memory[clock.t_0] = clock.start + n * clock.step
             memory[clock.t_1] = clock.start + (n + 1) * clock.step
         else:
@@ -144,8 +156,9 @@ def advance(
             memory[clock.t_1] += clock.step
         if memory[clock.t_0] >= clock.end:
             return n, -1
-        memory[clock.dt] = clock.step
-        if n == 0:
+        if work.signals[RESUMED] != GO_ON:
+            memory[clock.dt] = clock.step
+        if n == 0 and begin.shape[0] > 0:
             failed = _run(begin, tables, memory, work, options, iterations[0], residuals[0])
             if failed >= 0:
                 return n, failed

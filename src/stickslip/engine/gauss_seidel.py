@@ -30,7 +30,7 @@ def contact_step(tables: Tables, k: int, memory: np.ndarray, work: Work, soft: f
     which would have to be filled.
     """
     problem, x = tables.problems[k], work.x
-    if problem.band != DENSE or not _close_all(tables, k, memory, work):
+    if problem.band != DENSE or not close_all(tables, k, memory, work):
         return False
     m = keep_unknowns(tables, k, work)
     first = _number_laws_last(tables, k, work)
@@ -49,7 +49,7 @@ def contact_step(tables: Tables, k: int, memory: np.ndarray, work: Work, soft: f
 
 
 @jit_bare
-def _close_all(tables: Tables, k: int, memory: np.ndarray, work: Work) -> bool:
+def close_all(tables: Tables, k: int, memory: np.ndarray, work: Work) -> bool:
     """Let all laws that apply be closed, y = 0; False if there are none, or if one has a z that is not its unknown alone."""
     problem, x, found = tables.problems[k], work.x, False
     for g in range(problem.group_0, problem.group_1):

@@ -7,7 +7,7 @@ is zero.
 from __future__ import annotations
 
 from stickslip.engine.tables import DENSE, SPARSE, Tables
-from stickslip.engine.work import IDLE, Work
+from stickslip.engine.work import DEPENDENT, IDLE, Work
 from stickslip.jit import jit_inline
 from stickslip.nonsmooth.laws import CLOSED, OFF, OPEN, SLIP, slip_weights
 from stickslip.nonsmooth.linear import eliminate, eliminate_band
@@ -170,6 +170,7 @@ def newton_step(tables: Tables, k: int, work: Work, soft: float) -> bool:
         if solved:
             break
         compliance, threshold = max(COMPLIANCE, soft), 0.0
+        work.signals[DEPENDENT] = 1
     for i in range(m):
         x[x[i].kept].step = work.right[i] * x[x[i].kept].unit
     return solved

@@ -14,7 +14,7 @@ from stickslip.engine.gauss_seidel import contact_step
 from stickslip.engine.linearise import newton_step
 from stickslip.engine.residual import call_kernels, set_residual
 from stickslip.engine.tables import Tables
-from stickslip.engine.work import Options, Work
+from stickslip.engine.work import DEPENDENT, Options, Work
 from stickslip.jit import jit_inline, records
 
 # A start that is as good as rounding allows is taken as the solution (a mechanism at rest); one that is merely below the
@@ -64,7 +64,7 @@ def solve_problem(
     """
     _remember(tables, k, memory, work)
     total, best = 0, np.inf
-    for number in range(ATTEMPTS.size):
+    for number in range(options.attempt_0, min(options.attempt_1, ATTEMPTS.size)):
         attempt = ATTEMPTS[number]
         if number > 0:
             _restart(tables, k, memory, work, 1.0 - attempt.cold)
@@ -74,13 +74,18 @@ def solve_problem(
             error = set_residual(tables, k, memory, work)
             best = min(best, error)
             if error < options.tolerance * (guess if iteration == 0 else 1.0):
+                work.solved_by[number] += 1
                 return total, error, True
             if error == np.inf or iteration == last:
                 break
             if iteration < attempt.sweeps:
                 stepped = contact_step(tables, k, memory, work, attempt.soft, 0.1 * options.tolerance)
             else:
+                work.signals[DEPENDENT] = 0
                 stepped = newton_step(tables, k, work, attempt.soft)
+                if number == 0 and iteration == 0 and work.signals[DEPENDENT] == 1 and _release(tables, k, work):
+                    _move(tables, k, memory, work, 1.0)
+                    continue
             if not stepped:
                 break
             total += 1
@@ -114,6 +119,29 @@ def _restart(tables: Tables, k: int, memory: np.ndarray, work: Work, share: floa
         segment = tables.segments[s]
         for i in range(segment.length):
             memory[segment.start + i] = work.x[segment.first + i].start
+
+
+@jit_inline
+def _release(tables: Tables, k: int, work: Work) -> bool:
+    """A step that takes the multipliers of constraints from the start to zero; False if there are none.
+
+    Dependent constraints keep what self-stress they start with. From zero they find the multipliers of minimum norm, each in
+    units of its Delassus diagonal, at every step; the last ones would collect rounding errors for ever.
+    """
+    problem, found = tables.problems[k], False
+    for i in range(problem.n):
+        work.x[i].step = 0.0
+    for g in range(problem.group_0, problem.group_1):
+        group = tables.groups[g]
+        kind = tables.kinds[group.kind]
+        for row in range(kind.first, kind.first + kind.count * kind.width, kind.width):
+            for b in range(group.law_0, group.law):
+                place = tables.places[group.unknowns + tables.laws[b].unknown]
+                first = place.start + tables.dofs[row + place.column]
+                for i in range(first, first + tables.laws[b].rows):
+                    work.x[i].step = work.x[i].start
+                    found = found or work.x[i].start != 0.0
+    return found
 
 
 @jit_inline

@@ -9,10 +9,14 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from stickslip.engine.fields import DT, Q_0, RESULTS, T_0, T_1, U_0, Field
+from stickslip.engine.fields import DT, Q_0, RESULTS, SPACES, T_0, T_1, U_0, Field
 from stickslip.engine.program import Program
 from stickslip.engine.state import State
 
+# As in engine.work, which loads the compiler.
+INSTRUCTION, RESUMED = 0, 3
+GO_ON, STOPPED = 1, 2
+CHEAP = 2  # attempts of the compiled loop before other solvers are asked
 NOTHING = np.zeros((0, 4), np.int64)  # a program without instructions
 ROUNDING = 1e-9  # of a step, that the last time may miss t_end by
 CHUNK_SECONDS = 0.1  # of compiled steps between two looks at the clock and at Ctrl-C
@@ -43,6 +47,9 @@ class Failure(NamedTuple):
     stage: str
     residual: float
     message: str
+    remedy: str = ""
+    rows: tuple[tuple[str, int], ...] = ()  # constraints and contacts that did not close: space and number
+    problem: Any = None  # the linearised one-step problem
 
 
 class Rows(NamedTuple):
@@ -94,6 +101,8 @@ class ProgramRun:
         self.program, self.steps, self.done, self.stages = program, start.steps, 0, program.solved
         self.failure: Failure | None = None
         self.seconds, self.method = 0.0, start.method
+        self.rescued_by: dict[str, int] = {}  # how often which solver found what Newton's method did not
+        self._trouble: Any = None
         self.remembered = tuple(dict.fromkeys([*program.memory, *extra]))
         self.memory = np.zeros(layout.total)
         self.memory[: layout.parameters] = start.parameters
@@ -160,12 +169,54 @@ class ProgramRun:
     def _call(
         self, begin: np.ndarray, step: np.ndarray, carry: np.ndarray, first: int, last: int, rows: np.ndarray
     ) -> tuple[int, int]:
-        clock = self.clock._replace(row=first)
-        tables, options, stats = self.program.tables, self.options, (self._iterations, self._residuals)
-        loop = self._loop or self._first_loop()
-        return loop(
-            tables, begin, step, carry, self.memory, self.work, options, clock, first, last, self.record, rows, *stats
-        )
+        """Steps `first` to `last`: those that are done in all, and the stage that could not be solved by any means, or -1.
+
+        The compiled loop makes the first, cheap attempts; then come the solvers of `nonsmooth`, then the other attempts.
+        """
+        clock, done, tried = self.clock._replace(row=first), first, 0
+        tables, stats, signals = self.program.tables, (self._iterations, self._residuals), self.work.signals
+        cheap, rest = self.options._replace(attempt_1=CHEAP), self.options._replace(attempt_0=CHEAP)
+        options, where = cheap, (-1, -1)
+        signals[RESUMED] = 0
+        while True:
+            loop = self._loop or self._first_loop()
+            done, failed = loop(
+                tables,
+                begin,
+                step,
+                carry,
+                self.memory,
+                self.work,
+                options,
+                clock,
+                done,
+                last,
+                self.record,
+                rows,
+                *stats,
+            )
+            if failed < 0 or signals[RESUMED] != STOPPED:  # what does not settle in turn cannot be resumed
+                return done, failed
+            tried = tried + 1 if where == (done, signals[INSTRUCTION]) else 1
+            where = (done, int(signals[INSTRUCTION]))
+            if tried == 1 and self._rescue(failed):
+                options = cheap
+            elif options is cheap:
+                options, tried = rest, 2
+            else:
+                return done, failed
+            signals[RESUMED] = GO_ON
+            self._residuals[done - first, failed] = 0.0
+
+    def _rescue(self, failed: int) -> bool:
+        """Find a better start for a stage that the compiled attempts did not solve."""
+        from stickslip.engine.rescue import rescue
+
+        self._trouble = rescue(self.program.tables, failed, self.memory, self.work, self.options)
+        if self._trouble.solved:
+            for solver in self._trouble.solvers[-1:]:
+                self.rescued_by[solver] = self.rescued_by.get(solver, 0) + 1
+        return self._trouble.solved
 
     def _first_loop(self) -> Callable[..., tuple[int, int]]:
         """The compiled loop. Numba looks at the types of all arguments at the first call (13 us); later ones go directly.
@@ -205,6 +256,14 @@ class ProgramRun:
         if failed >= 0:
             rows[1] = np.nan
         return rows[1]
+
+    @property
+    def solved_by(self) -> dict[str, int]:
+        """How many stages each means has solved: Newton's method from its first start, from zero, or what came after."""
+        counts, rescued = self.work.solved_by, sum(self.rescued_by.values())
+        own = {"newton": int(counts[0]) - rescued, "newton from zero": int(counts[1])}
+        own |= {"newton with compliance": int(counts[CHEAP:].sum())} | self.rescued_by
+        return {name: count for name, count in own.items() if count}
 
     def step(self, count: int) -> Rows:
         """So many steps, or fewer if one fails or the end is reached; `failure` says why."""
@@ -252,11 +311,42 @@ class ProgramRun:
 
     def _describe(self, failed: int, row: int) -> Failure:
         residual, count = float(self._residuals[row, failed]), self._iterations[row, failed]
+        stage, tolerance, t_1 = self.stages[failed], self.options.tolerance, float(self.memory[self.clock.t_1])
+        trouble = self._trouble
+        if residual < tolerance or trouble is None:  # of every stage that is solved in turn, but never of all at once
+            what = f"the stages that are solved in turn did not settle after {count} iterations of {stage!r}"
+            return Failure(t_1, stage, residual, what, "a smaller dt may help")
         reached = f"{residual:.2e}" if np.isfinite(residual) else "not finite"
-        stage, tolerance = self.stages[failed], self.options.tolerance
-        what = f"the {stage.replace('_', ' ')} did not converge. Residual {reached} (tolerance {tolerance:g})"
-        tried = f"after {count} iterations, with restarts, Gauss-Seidel sweeps, compliance and damping"
-        if residual < tolerance:  # of every stage that is solved in turn, but never of all at once
-            what, tried = "the stages that are solved in turn", f"did not settle after {count} iterations of {stage!r}"
-        message = f"{what} {tried}. A smaller dt often helps"
-        return Failure(float(self.memory[self.clock.t_1]), stage, residual, message)
+        what = f"no solution of the {stage.replace('_', ' ')} was found. Residual {reached} (tolerance {tolerance:g})"
+        tried = f"after {count} iterations of Newton's method with restarts"
+        names = list(dict.fromkeys(trouble.solvers))
+        tried += f", and by {', '.join(names)} on the linearised problem" if names else ""
+        if trouble.no_solution:
+            tried += "; its linearised problem has no solution, which enumeration of all modes proves"
+            remedy = "a smaller dt does not help; less friction, another geometry or an impact law with other restitution does"
+        elif not np.isfinite(residual):
+            remedy = "the motion has exploded: a smaller dt or a scheme with implicit forces may help"
+        else:
+            remedy = (
+                "a smaller dt may help; `problem` of this error is the contact problem, `problem.save(path)` keeps it"
+            )
+        return Failure(
+            t_1, stage, residual, f"{what} {tried}", remedy, self._unclosed(trouble.errors, failed), trouble.problem
+        )
+
+    def _unclosed(self, errors: np.ndarray, failed: int) -> tuple[tuple[str, int], ...]:
+        """The constraints and contacts with the largest errors above the tolerance, at most five."""
+        tables, layout = self.program.tables, self.program.layout
+        stage = tables.problems[failed]
+        found: list[tuple[str, int]] = []
+        for i in np.argsort(-errors)[:20]:
+            if errors[i] < self.options.tolerance or len(found) == 5:
+                break
+            for segment in tables.segments[stage["segment_0"] : stage["segment_1"]]:
+                offset = int(i) - int(segment["first"])
+                if 0 <= offset < segment["length"]:
+                    for each, start in layout.start.items():
+                        inside = int(segment["start"]) + offset - start
+                        if each.space in SPACES and 0 <= inside < layout.size[each]:
+                            found.append((str(each.space), inside))
+        return tuple(dict.fromkeys(found))

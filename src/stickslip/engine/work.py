@@ -12,11 +12,16 @@ from stickslip.nonsmooth.sparse import ENTRY
 
 
 class Options(NamedTuple):
-    """Of the solver: tolerance of the residual, iterations of one attempt, prox parameter (0: scaled automatically)."""
+    """Of the solver: tolerance of the residual, iterations of one attempt, prox parameter (0: scaled automatically).
+
+    attempt_0, attempt_1: the range of attempts that are made (`newton.ATTEMPTS`).
+    """
 
     tolerance: float
     iterations: int
     prox: float
+    attempt_0: int = 0
+    attempt_1: int = 1000
 
 
 # What belongs to an unknown and to its row: residual, step, start of the iterations; inverse of the diagonal of a smooth row;
@@ -47,7 +52,15 @@ class Work(NamedTuple):
     sweep: np.ndarray
     rows: np.ndarray  # scratch of the elimination
     columns: np.ndarray
+    signals: np.ndarray  # named below
+    solved_by: np.ndarray  # how often each attempt succeeded
 
+
+# Signals between the loop and those who call it again after a stage could not be solved: the instruction to go on with, its
+# cycles and changes; RESUMED is STOPPED where the loop stopped at a stage, GO_ON where it is to go on there. DEPENDENT: the
+# last linear system was singular.
+INSTRUCTION, IN_CYCLES, IN_CHANGES, RESUMED, DEPENDENT = range(5)
+GO_ON, STOPPED = 1, 2
 
 IDLE = -1  # offset of an instance that contributes nothing
 
@@ -71,4 +84,6 @@ def workspace(program: Program) -> Work:
         sweep=np.zeros(size.unknowns),
         rows=np.zeros(size.unknowns, np.int64),
         columns=np.zeros(size.unknowns, np.int64),
+        signals=np.zeros(5, np.int64),
+        solved_by=np.zeros(32, np.int64),
     )

@@ -6,8 +6,24 @@
 True
 """
 
-from stickslip.nonsmooth.fclib import load_fclib, save_fclib
-from stickslip.nonsmooth.problem import Problem, contacts, from_bodies
-from stickslip.nonsmooth.solve import SOLVERS, OneStepSolution, solve
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stickslip.nonsmooth.fclib import load_fclib, save_fclib
+    from stickslip.nonsmooth.problem import Problem, contacts, from_bodies
+    from stickslip.nonsmooth.solvers import SOLVERS, OneStepSolution, solve
 
 __all__ = ["SOLVERS", "OneStepSolution", "Problem", "contacts", "from_bodies", "load_fclib", "save_fclib", "solve"]
+
+MODULES = {"fclib": ("load_fclib", "save_fclib"), "problem": ("Problem", "contacts", "from_bodies")}
+
+
+def __getattr__(name: str) -> Any:
+    """The time loop needs the laws alone, and loads none of the solvers for them."""
+    if name not in __all__:
+        raise AttributeError(f"module 'stickslip.nonsmooth' has no attribute {name!r}")
+    module = next((key for key, names in MODULES.items() if name in names), "solvers")
+    return getattr(import_module(f"stickslip.nonsmooth.{module}"), name)

@@ -264,15 +264,29 @@ def count_steps(t_start: float, t_end: float, dt: float) -> int:
 
 def _convergence_error(failure: Failure, solution: Solution, step: int) -> ConvergenceError:
     t = float(solution.t[-1])
+    names = _unclosed(failure, solution)
+    which = f". Not closed: {', '.join(names)}" if names else ""
+    remedy = f". {failure.remedy[:1].upper()}{failure.remedy[1:]}" if failure.remedy else ""
     return ConvergenceError(
-        f"step {step + 1}, from t = {t:g} to {failure.t_1:g}: {failure.message}; the solution up to there is in the "
-        "attribute `solution` of this error.",
+        f"step {step + 1}, from t = {t:g} to {failure.t_1:g}: {failure.message}{which}{remedy}. The solution up to there is "
+        "in the attribute `solution` of this error.",
         time=t,
         step=step,
         stage=failure.stage,
         residual=failure.residual,
         solution=solution,
+        names=names,
+        problem=failure.problem,
     )
+
+
+def _unclosed(failure: Failure, solution: Solution) -> tuple[str, ...]:
+    """Names of the constraints and contacts that did not close."""
+    own, friction = solution.names, []
+    for name, size in zip(own.friction, own.friction_sizes, strict=True):
+        friction += [f"friction of {name}"] * size
+    labels = {"g": own.g, "gamma": own.gamma, "N": own.contacts, "F": tuple(friction)}
+    return tuple(dict.fromkeys(labels[space][i] for space, i in failure.rows))
 
 
 # -- options -----------------------------------------------------------------------------------------------------------

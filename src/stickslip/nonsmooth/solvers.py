@@ -105,8 +105,20 @@ LADDER: tuple[tuple[str, Method, bool], ...] = (
 )
 
 
+SHORT = 3  # rungs of the ladder that take milliseconds for the problems of one step of a run
+FEW_MODES = 300
+
+
 def _scratch(problem: Problem) -> Scratch:
     return scratch(problem.n_rows, size_of(problem.operator), problem.laws.kind.size)
+
+
+def solve_shortly(problem: Problem, start: np.ndarray, tol: float) -> OneStepSolution:
+    """The rungs of "auto" that are worth their time inside a run, which has other means."""
+    ladder = list(LADDER[:SHORT])
+    if 0 < mode_count(problem.laws) <= FEW_MODES:
+        ladder.append(("enumeration", _modes, False))
+    return _climb(problem, ladder, start, tol)
 
 
 def solve(

@@ -1,0 +1,216 @@
+"""The linearised stage as a problem of its laws alone: what `nonsmooth` solves where Newton's method did not converge.
+
+All unknowns but the multipliers of laws with branches are eliminated from the linear system of the stage, which leaves
+y = W z + q with the laws of `nonsmooth.cones`. An error carries that problem, and a run can show it for any of its steps.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import splu
+
+from stickslip.engine.gauss_seidel import close_all
+from stickslip.engine.linearise import COMPLIANCE, fill, keep_unknowns
+from stickslip.engine.residual import call_kernels, set_residual
+from stickslip.engine.tables import SPARSE, Tables
+from stickslip.engine.work import IDLE, Options, Work
+from stickslip.jit import jit_bare
+from stickslip.nonsmooth.cones import MOST_ROWS, Laws
+from stickslip.nonsmooth.laws import BALL, NORMAL, OFF
+from stickslip.nonsmooth.problem import Problem
+
+DENSE_BELOW = 200  # unknowns, for which dense elimination is faster
+
+
+@jit_bare
+def _evaluate(tables: Tables, k: int, memory: np.ndarray, work: Work, fresh: bool, prox: float) -> float:
+    """Kernels, branches and the residual of a stage; its size."""
+    call_kernels(tables, k, memory, work, fresh, prox, 1.0)
+    return set_residual(tables, k, memory, work)
+
+
+@jit_bare
+def _linearise(tables: Tables, k: int, memory: np.ndarray, work: Work) -> tuple[int, int]:
+    """The linear system with all laws closed; unknowns and entries, or -1 if there are no laws that can be closed."""
+    if not close_all(tables, k, memory, work):
+        return -1, 0
+    m = keep_unknowns(tables, k, work)
+    return m, fill(tables, k, work, m, COMPLIANCE)
+
+
+class LocalLaw(NamedTuple):
+    """One law that applies: its first unknown, its size and kind, z and the derivative of z, radius and what it depends on."""
+
+    first: int
+    size: int
+    kind: int
+    z: np.ndarray
+    slope: float
+    radius: float
+    couplings: tuple[tuple[int, float], ...]
+
+
+class LocalProblem(NamedTuple):
+    """The problem, the multipliers it starts from, and the way back from new multipliers to a step of all unknowns."""
+
+    problem: Problem
+    z: np.ndarray
+    unknown: np.ndarray  # of every row, among the unknowns of the stage
+    slope: np.ndarray
+    kept: np.ndarray  # unknowns that were eliminated
+    constant: np.ndarray
+    response: np.ndarray
+
+    def step(self, z: np.ndarray, work: Work) -> None:
+        """Write the step that leads to z to the workspace."""
+        d = (self.z - z) / self.slope
+        work.x["step"][self.unknown] = d * work.x["unit"][self.unknown]
+        work.x["step"][self.kept] = (self.constant - self.response @ d) * work.x["unit"][self.kept]
+
+
+def evaluate_stage(tables: Tables, k: int, memory: np.ndarray, work: Work, options: Options, fresh: bool) -> float:
+    """Kernels, branches and the residual at the values in the memory; its size."""
+    return float(_evaluate(tables, k, memory, work, fresh, options.prox))
+
+
+def local_problem(tables: Tables, k: int, memory: np.ndarray, work: Work) -> LocalProblem | None:
+    """The problem at the values that were last evaluated; None for a stage without laws."""
+    m, count = _linearise(tables, k, memory, work)
+    if m < 0:
+        return None
+    x, stage = work.x, tables.problems[k]
+    laws = [law for law in _laws(tables, k, work) if x["column"][law.first] >= 0]
+    if not laws:
+        return None
+    blocks, elements = _elements(laws)
+    unknown = np.concatenate([np.arange(law.first, law.first + law.size) for law in blocks])
+    inner = x["column"][unknown]
+    outer = np.setdiff1d(np.arange(m), inner)
+    A, b = _matrix(stage, work, m, count), work.right[:m].copy()
+    if outer.size:
+        both = np.column_stack([b[outer], A[outer][:, inner].toarray()])
+        block = A[outer][:, outer]
+        solved = (
+            np.linalg.solve(block.toarray(), both)
+            if outer.size < DENSE_BELOW
+            else splu(sp.csc_matrix(block)).solve(both)
+        )
+        coupling = A[inner][:, outer]
+        S, c = A[inner][:, inner].toarray() - coupling @ solved[:, 1:], b[inner] - coupling @ solved[:, 0]
+    else:
+        solved, S, c = np.zeros((0, 1 + inner.size)), A[inner][:, inner].toarray(), b[inner]
+    S[np.diag_indices_from(S)] -= COMPLIANCE
+    if not (np.isfinite(S).all() and np.isfinite(c).all()):
+        return None
+    z = np.concatenate([law.z for law in blocks])
+    slope = np.concatenate([np.full(law.size, law.slope) for law in blocks])
+    W = S / slope
+    table = _law_table(blocks, elements, z, work)
+    problem = Problem(table, sp.csr_matrix(W), c - W @ z, units=_balance(W, table))
+    kept = x["kept"][:m][outer]
+    return LocalProblem(problem, z, unknown, slope, kept, solved[:, 0], solved[:, 1:])
+
+
+def _matrix(stage: Any, work: Work, m: int, count: int) -> sp.csr_matrix:
+    if stage["band"] == SPARSE:
+        entries = work.entries[:count]
+        return sp.csr_matrix((entries["value"], (entries["row"], entries["column"])), (m, m))
+    if stage["band"] < 0:
+        return sp.csr_matrix(work.matrix[: m * m].reshape(m, m))
+    band = int(stage["band"])
+    i, j = np.indices((m, 3 * band + 1))
+    columns, values = i + j - band, work.matrix[: m * (3 * band + 1)].reshape(m, 3 * band + 1)
+    inside = (columns >= 0) & (columns < m) & (values != 0)
+    return sp.csr_matrix((values[inside], (i[inside], columns[inside])), (m, m))
+
+
+def _laws(tables: Tables, k: int, work: Work) -> list[LocalLaw]:
+    """The laws with branches that apply, in the order of the stage."""
+    stage, found, x = tables.problems[k], [], work.x
+    for g in range(stage["group_0"], stage["group_1"]):
+        group = tables.groups[g]
+        kind = tables.kinds[group["kind"]]
+        for number in range(int(kind["count"])):
+            offset = int(work.offset[group["instance"] + number])
+            if offset == IDLE:
+                continue
+            row = int(kind["first"] + number * kind["width"])
+            element = int(group["element"] + number * (group["law_1"] - group["law_0"]))
+
+            def unknown(local: int, row: int = row, group: Any = group) -> int:
+                place = tables.places[group["unknowns"] + local]
+                return int(place["start"] + tables.dofs[row + place["column"]])
+
+            for b in range(int(group["law"]), int(group["law_1"])):
+                law = tables.laws[b]
+                if work.branch[element + b - int(group["law_0"])] == OFF:
+                    continue
+                first, size = unknown(int(law["unknown"])), int(law["rows"])
+                slope = work.outputs[offset + int(tables.entries[int(law["y_end"])]["output"])] * x["unit"][first]
+                radius, couplings = 0.0, []
+                if law["kind"] == BALL:
+                    radius = float(work.outputs[offset + int(law["radius"])])
+                    for e in range(int(law["z_end"]), int(law["radius_end"])):
+                        j = unknown(int(tables.entries[e]["unknown"]))
+                        couplings.append((j, float(work.outputs[offset + int(tables.entries[e]["output"])])))
+                z = work.outputs[offset + int(law["z"]) : offset + int(law["z"]) + size].copy()
+                found.append(LocalLaw(first, size, int(law["kind"]), z, float(slope), radius, tuple(couplings)))
+    return found
+
+
+def _elements(laws: list[LocalLaw]) -> tuple[list[LocalLaw], list[int]]:
+    """Laws in the order of elements, a normal law before the balls whose radius it gives; where each element begins."""
+    groups: dict[int, list[LocalLaw]] = {law.first: [law] for law in laws if law.kind == NORMAL}
+    alone = []
+    for law in laws:
+        if law.kind == BALL:
+            owner = next((j for j, _ in law.couplings if j in groups), -1)
+            if owner >= 0 and sum(each.size for each in groups[owner]) + law.size <= MOST_ROWS:
+                groups[owner].append(law)
+            else:
+                alone.append([law])
+    ordered = [*groups.values(), *alone]
+    return [law for group in ordered for law in group], [0, *np.cumsum([len(group) for group in ordered])]
+
+
+def _law_table(blocks: list[LocalLaw], elements: list[int], z: np.ndarray, work: Work) -> Laws:
+    size = np.array([law.size for law in blocks], np.int64)
+    start = np.cumsum(size) - size
+    normal, mu, radius = np.full(len(blocks), -1), np.zeros(len(blocks)), np.zeros(len(blocks))
+    for e in range(len(elements) - 1):
+        head = elements[e]
+        for b in range(head, elements[e + 1]):
+            law = blocks[b]
+            radius[b] = law.radius
+            for j, value in law.couplings:
+                if work.x["column"][j] < 0:
+                    radius[b] -= value * work.x["step"][j]  # a contact that is open whatever happens
+                elif b > head and j == blocks[head].first:
+                    normal[b], mu[b] = start[head], value * work.x["unit"][j] / blocks[head].slope
+                    radius[b] -= mu[b] * z[start[head]]
+                    if abs(radius[b]) <= 1e-12 * abs(law.radius):
+                        radius[b] = 0.0
+    kind = np.array([law.kind for law in blocks], np.int64)
+    return Laws(kind, start, size, normal, mu, np.maximum(radius, 0.0), np.array(elements, np.int64))
+
+
+def _balance(W: np.ndarray, laws: Laws) -> np.ndarray:
+    """What one unit of velocity is in each row: gaps and velocities may stand side by side.
+
+    W is D times a symmetric matrix, D the units of its rows; balancing rows against columns finds D.
+    """
+    of = np.repeat(np.arange(laws.kind.size), laws.size)
+    sums = np.zeros((laws.kind.size, laws.kind.size))
+    np.add.at(sums, (of[:, None], of[None, :]), np.abs(W))
+    np.fill_diagonal(sums, 0.0)
+    D = np.ones(laws.kind.size)
+    for _ in range(10):
+        row, column = sums @ D / D, (sums.T @ (1 / D)) * D
+        with np.errstate(divide="ignore", invalid="ignore"):
+            change = np.sqrt(row / column)
+        change[~(np.isfinite(change) & (change > 0))] = 1.0
+        D *= np.sqrt(change)
+    return D[of]

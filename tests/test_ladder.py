@@ -1,0 +1,57 @@
+"""The ladder of a step: what Newton's method does not solve, redundant joints, and errors that inform."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import stickslip as ss
+
+
+def door() -> ss.System:
+    """A door on two hinges: ten constraints for five."""
+    s = ss.System("door")
+    s.add(ss.Gravity([0, 0, -9.81]))
+    m, J = ss.inertia.box(0.8, 0.04, 2.0, mass=30.0)
+    spin = {"velocity": [0, 0.4, 0], "angular_velocity": [0, 0, 1.0]}
+    body = s.add(ss.RigidBody("door", mass=m, inertia=J, position=[0.4, 0, 1.0], **spin))
+    for name, z in (("upper", 0.8), ("lower", -0.8)):
+        s.add(ss.Revolute(name, ss.ground.point(0, 0, 1.0 + z), body.point(-0.4, 0, z), axis=[0, 0, 1]))
+    return s
+
+
+@pytest.mark.parametrize("method", ["rattle", "lobatto", "moreau", "theta"])
+def test_each_hinge_carries_half_of_the_door(method):
+    """Self-stress does not add up: the largest component of all hinge forces stays half the weight."""
+    solution = ss.solve(door(), t_end=0.4, dt=1e-3, method=method, progress=False)
+    force = np.abs(solution.P_g[1:]).max(axis=1) / 1e-3
+    assert np.abs(force / (30 * 9.81 / 2) - 1).max() < 0.01
+
+
+def stack(n: int, e: float) -> ss.System:
+    """Boxes that fall on each other, the corners of each on the top of the one below."""
+    s, rng, size = ss.System("stack"), np.random.default_rng(0), [0.2, 0.2, 0.1]
+    s.add(ss.Gravity([0, 0, -9.81]))
+    m, J = ss.inertia.box(*size, mass=1.0)
+    below = ss.Plane([0, 0, 0], [0, 0, 1])
+    for i in range(n):
+        place = [rng.uniform(-0.01, 0.01), rng.uniform(-0.01, 0.01), 0.05 + i * 0.1 + 1e-3 * (i + 1)]
+        box = s.add(ss.RigidBody(f"box {i}", mass=m, inertia=J, position=place))
+        s.add(ss.Contact(f"contact {i}", ss.Box(box, size), below, friction=0.5, restitution=e))
+        below = ss.Plane([0, 0, 0.05], [0, 0, 1], box)
+    return s
+
+
+def test_a_stack_of_boxes_that_bounce_is_solved_and_says_by_what():
+    solution = ss.solve(stack(6, 0.2), t_end=0.1, dt=2e-3, method="moreau", progress=False)
+    assert solution.stats.residuals.max() < 1e-8
+    assert sum(solution.stats.solved_by.values()) == 50
+    assert "solved by newton" in str(solution.stats)
+
+
+def test_convergence_errors_are_pickled():
+    part = ss.solve(ss.benchmarks.bouncing_ball(), t_end=0.02, dt=1e-2, progress=False)
+    error = ss.ConvergenceError("no", time=0.5, step=3, stage="s", residual=1.0, solution=part, names=("tip",))
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.step, again.names) == ("no", 3, ("tip",))
+    assert np.array_equal(again.solution.q, part.q)
