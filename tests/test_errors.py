@@ -276,3 +276,49 @@ def test_end_time_is_reached():
     assert solve(particle()[0], t_end=0.3, dt=0.1).t == pytest.approx([0, 0.1, 0.2, 0.3])
     assert solve(particle()[0], t_end=0.25, dt=0.1).t[-1] == pytest.approx(0.3)
     assert len(solve(particle()[0], t_end=0.0)) == 1
+
+
+# -- slips that used to end in texts of Python or of a library --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"parameters": {3: 1}}, "unknown parameter 3"),
+        ({"out": 3}, "out = 3 must be the path of a file"),
+        ({"out": "."}, "is a folder; name a file in it"),
+        ({"t_end": 10**400}, "must be a finite number"),
+        ({"save_every": 0}, "save_every = 0 must be a whole number"),
+        ({"start": 3}, "must be a state"),
+        ({"q0": [1j, 0]}, "must be an array of 2 numbers"),
+    ],
+)
+def test_slips_are_named(options, message):
+    with pytest.raises(ss.StickslipError, match=message):
+        solve(particle()[0], progress=False, **options)
+
+
+def test_numbers_of_numpy_are_options():
+    s, *_ = particle()
+    assert solve(s, method="lobatto", stages=np.int64(3)).q.shape == (11, 2)
+    assert solve(s, method="theta", theta=np.float32(0.5)).provenance["options"] == {"theta": 0.5}
+
+
+def test_controllers_are_named():
+    with pytest.raises(ss.OptionError, match="is not an ss.SampledController"):
+        ss.stepper(particle()[0], 1e-2, controllers=[lambda t, q, u: None])
+
+
+def test_errors_and_solutions_come_back_from_another_process():
+    import pickle
+
+    s = ss.System("root")
+    (x,), (u,) = s.coordinates("x", initial=[0.5], velocity=[-1])
+    s.kinetic_energy(u**2 / 2)
+    s.potential_energy(ss.math.sqrt(x))
+    with pytest.raises(ss.ConvergenceError) as caught:
+        ss.solve(s, 2.0, 1e-2, progress=False)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert str(again) == str(caught.value)
+    assert np.array_equal(again.solution.q, caught.value.solution.q)
+    assert again.solution.state.same(caught.value.solution.state)

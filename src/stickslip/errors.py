@@ -83,6 +83,15 @@ class ConvergenceError(StickslipError):
 def _rebuilt(kind: type[ConvergenceError], message: str, attributes: dict[str, Any]) -> ConvergenceError:
     return kind(message, **attributes)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """So that it comes back whole from another process."""
+        about = {name: getattr(self, name) for name in ("time", "step", "stage", "residual", "solution")}
+        return _convergence_error, (str(self), about)
+
+
+def _convergence_error(message: str, about: dict[str, Any]) -> ConvergenceError:
+    return ConvergenceError(message, **about)
+
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     """The text for a name that does not exist: what was meant, probably, and what there is.
@@ -91,6 +100,6 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     "unknown method 'ratle'; did you mean 'rattle'? Known: moreau, rattle"
     """
     known = sorted(known)
-    close = get_close_matches(name, known, n=1)
+    close = get_close_matches(str(name), known, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else "."
     return f"unknown {kind} {name!r}{hint} Known: {', '.join(known) or 'none'}"

@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from stickslip.errors import OptionError, unknown_name
 from stickslip.schemes.scheme import METHODS, Scheme
 
@@ -35,7 +37,8 @@ def scheme_of(method: str | Scheme, options: Mapping[str, Any] | None = None) ->
         raise OptionError(f"method = {method!r} is neither a name nor a scheme; names are {', '.join(sorted(METHODS))}")
     for key in options:
         _require_option(scheme, key)
-    return replace(scheme, **options)
+    plain = {key: value.item() if isinstance(value, np.generic) else value for key, value in options.items()}
+    return replace(scheme, **plain)
 
 
 def split_methods(text: str) -> list[str]:

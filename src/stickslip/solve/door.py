@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import os
 import platform
 import sys
 from collections.abc import Mapping
@@ -144,6 +145,8 @@ def run_call(
         raise OptionError(f"t_end = {t_end!r} must be a finite number, not before the start t = {t_0!r}")
     t_0, t_end = float(t_0), float(t_end)
     steps = count_steps(t_0 if state is None else state.t_start, t_end, dt) - (0 if state is None else state.step)
+    if out is not None:
+        out = _out_path(out)
     bar, say = sys.stderr.isatty() if progress is None else progress, voice(progress)
 
     ready = prepare(system)
@@ -175,7 +178,6 @@ def run_call(
         }
         call |= {"parameters": {n: given[n] for n in parameters or {}}, "q0": None, "u0": None, "options": {}}
         identity = {"system": system.name, "fingerprint": fingerprint(ready), "call": call}
-        out = Path(out)
         record = FileRecorder(run, save_every, out, identity, part)
     with interruptible() as interrupted, progress_bar(bar, steps, f"{system.name}, {scheme.name}") as show:
         if run.failure is None:
@@ -249,6 +251,14 @@ def _continued(
             "cannot continue; give q0=state.q, u0=state.u and t_start=state.t instead"
         )
     return state
+
+
+def _out_path(out: Any) -> Path:
+    if not isinstance(out, str | os.PathLike):
+        raise OptionError(f"out = {out!r} must be the path of a file, such as 'run.h5'")
+    if Path(out).is_dir():
+        raise OptionError(f"out = {str(out)!r} is a folder; name a file in it, such as {str(Path(out) / 'run.h5')!r}")
+    return Path(out)
 
 
 def count_steps(t_start: float, t_end: float, dt: float) -> int:

@@ -67,7 +67,10 @@ class Stepper:
 
     def __init__(self, ready: Prepared, run: ProgramRun, scheme: Scheme, controllers: Sequence[SampledController]):
         self.system, self._ready, self._run, self._scheme = ready.model.system, ready, run, scheme
-        self._controllers = controllers
+        self._controllers = tuple(controllers)
+        for controller in self._controllers:
+            if not isinstance(controller, SampledController):
+                raise OptionError(f"controllers: {controller!r} is not an ss.SampledController(function, period)")
         self._every = [_multiple(c.period, run.clock.step) for c in controllers]
         self._x = [c.state for c in controllers]
         self._index = {name: k for k, name in enumerate(self.system.parameter_symbols())}
