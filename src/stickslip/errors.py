@@ -83,15 +83,6 @@ class ConvergenceError(StickslipError):
 def _rebuilt(kind: type[ConvergenceError], message: str, attributes: dict[str, Any]) -> ConvergenceError:
     return kind(message, **attributes)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """So that it comes back whole from another process."""
-        about = {name: getattr(self, name) for name in ("time", "step", "stage", "residual", "solution")}
-        return _convergence_error, (str(self), about)
-
-
-def _convergence_error(message: str, about: dict[str, Any]) -> ConvergenceError:
-    return ConvergenceError(message, **about)
-
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     """The text for a name that does not exist: what was meant, probably, and what there is.
