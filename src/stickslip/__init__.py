@@ -114,7 +114,18 @@ from stickslip.schemes import (
 from stickslip.shapes import drawing
 from stickslip.solution import Solution, load
 from stickslip.solve import Ensemble, SampledController, ensemble, resume, solve, stepper
-from stickslip.studies import Sweep, continuation, gradient, periodic_orbit, sensitivity, sweep
+from stickslip.studies import (
+    Sweep,
+    basins,
+    bifurcation,
+    continuation,
+    gradient,
+    lyapunov,
+    periodic_orbit,
+    poincare,
+    sensitivity,
+    sweep,
+)
 
 __all__ = [
     "METHODS",
@@ -211,7 +222,9 @@ __all__ = [
     "Torque",
     "Universal",
     "__version__",
+    "basins",
     "benchmarks",
+    "bifurcation",
     "circular",
     "compare",
     "continuation",
@@ -227,10 +240,12 @@ __all__ = [
     "inertia",
     "interpolate",
     "load",
+    "lyapunov",
     "math",
     "nonsmooth",
     "papers",
     "periodic_orbit",
+    "poincare",
     "rectangular",
     "resume",
     "sensitivity",

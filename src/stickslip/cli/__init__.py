@@ -8,7 +8,20 @@ from importlib import import_module
 
 from stickslip.cli.app import app, main
 
-COMMANDS = ("listing", "info", "run", "resume", "view", "plot", "compare", "converge", "reproduce", "sweep", "fclib")
+COMMANDS = (
+    "listing",
+    "info",
+    "run",
+    "resume",
+    "view",
+    "plot",
+    "compare",
+    "converge",
+    "diagrams",
+    "reproduce",
+    "sweep",
+    "fclib",
+)
 """Modules of this package, in the order in which `stickslip --help` shows their commands."""
 
 for name in COMMANDS:

@@ -6,12 +6,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from stickslip.plots.style import INK, LINE, NORMAL, PALETTE, SMALL, label, legend, new_axes
 
 if TYPE_CHECKING:
-    from stickslip.studies import Branch
+    from stickslip.studies import Basins, BifurcationDiagram, Branch, PoincareSection
 
 
 def plot_branch(branch: Branch, coordinate: str | None = None) -> Figure:
@@ -47,6 +48,79 @@ def plot_branch(branch: Branch, coordinate: str | None = None) -> Figure:
         ax.title.set_fontsize(NORMAL)
         ax.xaxis.label.set_fontsize(SMALL)
     return figure
+
+
+def plot_section(section: PoincareSection, x: str, y: str) -> Figure:
+    """The points of a section in the plane of two coordinates or velocities.
+
+    >>> figure = plot_section(section, "x", "x_dot")    # doctest: +SKIP
+    """
+    figure = Figure(figsize=(7.0, 5.6), layout="constrained")
+    ax = new_axes(figure.subplots(), title=f"{section.system}, {section.about}", ylabel=label(y), xlabel=label(x))
+    ax.plot(section[x], section[y], ".", color=PALETTE[0], markersize=_dot(len(section)), markeredgewidth=0)
+    ax.margins(x=0.05, y=0.05)
+    return figure
+
+
+def plot_diagram(diagram: BifurcationDiagram, name: str) -> Figure:
+    """A bifurcation diagram of one coordinate or velocity; the way down lies over the way up.
+
+    >>> figure = plot_diagram(diagram, "x")    # doctest: +SKIP
+    """
+    figure = Figure(figsize=(9.0, 5.2), layout="constrained")
+    title = f"{diagram.system}, {diagram.about}"
+    ax = new_axes(figure.subplots(), title=title, ylabel=label(name), xlabel=label(diagram.parameter))
+    for color, way in zip(PALETTE, diagram.points, strict=False):
+        x, y = diagram.column(name, way)
+        ax.plot(x, y, ".", color=color, markersize=_dot(len(x)), markeredgewidth=0, label=way, rasterized=True)
+    if len(diagram.points) > 1:
+        legend(ax, markerscale=8.0)
+    ax.margins(x=0.01, y=0.03)
+    return figure
+
+
+def plot_basins(basins: Basins) -> Figure:
+    """Basins as an image with a colour per attractor, and the attractors as dots.
+
+    >>> figure = plot_basins(basins)    # doctest: +SKIP
+    """
+    figure = Figure(figsize=(7.6, 6.2), layout="constrained")
+    x_name, y_name = basins.axes
+    ax = new_axes(figure.subplots(), title=basins.system, ylabel=label(y_name), xlabel=label(x_name))
+    ax.grid(False)
+    special = {-1: ("does not repeat", "#c9ced6"), -2: ("inside an obstacle", "#ffffff"), -3: ("not solved", "#22272e")}
+    shown = [int(k) for k in np.unique(basins.labels)]
+    colors = {k: PALETTE[k % len(PALETTE)] if k >= 0 else special[k][1] for k in shown}
+    picture = np.zeros((*basins.labels.shape, 3))
+    for k, color in colors.items():
+        picture[basins.labels == k] = to_rgb(color)
+    edges = [_outer(axis) for axis in (basins.x, basins.y)]
+    ax.imshow(picture, origin="lower", extent=(*edges[0], *edges[1]), aspect="auto", interpolation="nearest")
+    i, j = basins.names.index(x_name), basins.names.index(y_name)
+    for k in shown:
+        if k >= 0:
+            orbit = basins.attractors[k]
+            ax.plot(orbit[:, i], orbit[:, j], "o", color=colors[k], markeredgecolor="white", markersize=7)
+    text = {k: f"period {len(basins.attractors[k])}" if k >= 0 else special[k][0] for k in shown}
+    share = basins.shares
+    for k in shown:
+        part = f", {100 * share[k]:.3g} %" if k in share else ""
+        ax.plot([], [], "s", color=colors[k], markeredgecolor=INK, markeredgewidth=0.4, label=text[k] + part)
+    legend(ax)
+    ax.set_xlim(*edges[0])
+    ax.set_ylim(*edges[1])
+    return figure
+
+
+def _outer(axis: np.ndarray) -> tuple[float, float]:
+    """The edges of the first and last cell of an axis."""
+    half = (axis[-1] - axis[0]) / (2 * max(len(axis) - 1, 1)) or 0.5
+    return float(axis[0] - half), float(axis[-1] + half)
+
+
+def _dot(count: int) -> float:
+    """The size of a dot, smaller where there are many."""
+    return float(np.clip(40 / np.sqrt(max(count, 1)), 0.6, 5.0))
 
 
 def _pieces(stable: np.ndarray) -> list[tuple[int, int]]:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from threading import Lock
 from typing import NamedTuple
 
 import casadi as ca
@@ -58,12 +59,14 @@ class Numeric:
             if b.size:
                 buffer.set_res(k, memoryview(b.T.data))
         self._buffer = buffer
+        self._lock = Lock()  # the buffers are one for all threads
 
     def __call__(self, *values: float | np.ndarray) -> list[np.ndarray]:
-        for argument, size, value in zip(self._arguments, self._sizes, values, strict=True):
-            argument[:size] = value
-        self._evaluate()
-        return [r.copy(order="F") for r in self._results]
+        with self._lock:
+            for argument, size, value in zip(self._arguments, self._sizes, values, strict=True):
+                argument[:size] = value
+            self._evaluate()
+            return [r.copy(order="F") for r in self._results]
 
 
 class Factor:

@@ -87,7 +87,7 @@ class Shooting:
         self.drift = [names.index(name) for name in drift]
         self.n_x = system.n_q + system.n_u
         self.free = [i for i in range(self.n_x) if i not in self.drift]
-        self.period = None if self.autonomous else _period(system, period)
+        self.period = None if self.autonomous else period_function(system, period)
         self.section = None if section is None else section_function(system, section)
         self.plane: tuple[np.ndarray, np.ndarray] | None = None  # across the flow of the guess: a point, a normal
         self.changing: list[int]
@@ -197,7 +197,7 @@ class Shooting:
         return total[np.ix_(self.free, self.free)]
 
 
-def _period(system: System, period: Any) -> Numeric:
+def period_function(system: System, period: Any) -> Numeric:
     """The period of the forcing as a function of the parameters, with its derivative."""
     if period is None:
         raise OptionError(f"{system.name} depends on time: give the period of its forcing")

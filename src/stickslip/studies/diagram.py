@@ -1,0 +1,183 @@
+"""Bifurcation diagrams by brute force: what remains of a motion after a transient, over a parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stickslip.errors import OptionError, StudyError, unknown_name
+from stickslip.model.system import System
+from stickslip.schemes import Scheme
+from stickslip.solve.terminal import progress_bar
+from stickslip.studies.many import ManyRuns, in_threads
+from stickslip.studies.sections import Cut, cut_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+DIRECTIONS = {"up": ("up",), "down": ("down",), "both": ("up", "down"), "none": ("none",)}
+
+
+@dataclass(frozen=True)
+class BifurcationDiagram:
+    """Points on a section over a parameter: for every value a block of states, in each direction.
+
+    `points["up"][k]` has a row (q, u) for each crossing at `values[k]`; `failed` are values at which a run stopped.
+    """
+
+    system: str
+    parameter: str
+    values: np.ndarray
+    names: tuple[str, ...]
+    points: dict[str, list[np.ndarray]]
+    failed: dict[str, list[float]]
+    about: str
+
+    def column(self, name: str, direction: str = "up") -> tuple[np.ndarray, np.ndarray]:
+        """All points of a coordinate or velocity: values of the parameter, and its values."""
+        if name not in self.names:
+            raise OptionError(unknown_name("coordinate or velocity", name, self.names))
+        if direction not in self.points:
+            raise OptionError(unknown_name("direction", direction, self.points))
+        k, blocks = self.names.index(name), self.points[direction]
+        x = np.concatenate([np.full(len(b), v) for v, b in zip(self.values, blocks, strict=True)])
+        return x, np.concatenate([b[:, k] for b in blocks])
+
+    def periods(self, direction: str = "up", most: int = 16, tol: float = 1e-4) -> np.ndarray:
+        """After how many crossings the motion repeats, for every value; 0 where it does not within `most`."""
+        return np.array([repeats(block, most, tol) for block in self.points[direction]])
+
+    def save(self, path: str | Path, name: str | None = None) -> Path:
+        """A CSV file: direction, parameter, and all coordinates and velocities of every point."""
+        path = Path(path)
+        lines = [",".join(["direction", self.parameter, *self.names])]
+        for direction, blocks in self.points.items():
+            for value, block in zip(self.values, blocks, strict=True):
+                lines += [",".join([direction, repr(float(value)), *map(repr, row.tolist())]) for row in block]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return path
+
+    def plot(self, path: str | Path | None = None, name: str | None = None) -> Figure:
+        """The diagram of one coordinate or velocity, the first if none is named."""
+        from stickslip.plots import save
+        from stickslip.plots.nonlinear import plot_diagram
+
+        figure = plot_diagram(self, name or self.names[0])
+        if path is not None:
+            save(figure, path)
+        return figure
+
+
+def repeats(points: np.ndarray, most: int, tol: float) -> int:
+    """The smallest p with x_n = x_{n-p} for the last 2 p points, 0 if there is none.
+
+    >>> repeats(np.array([[0.0], [1.0]] * 6), 4, 1e-6)
+    2
+    """
+    if not len(points) or not np.isfinite(points).all():
+        return 0
+    size = tol * max(1.0, np.abs(points).max())
+    for p in range(1, min(most, len(points) // 3) + 1):
+        if np.abs(points[-2 * p :] - points[-3 * p : -p]).max() < size:
+            return p
+    return 0
+
+
+def bifurcation(
+    system: System,
+    parameter: str,
+    values: Sequence[float] | np.ndarray,
+    *,
+    period: Any = None,
+    section: Any = None,
+    contact: str | None = None,
+    count: int = 100,
+    transient: int = 400,
+    steps: int = 100,
+    dt: float | None = None,
+    direction: str = "up",
+    method: str | Scheme = "auto",
+    parameters: Mapping[str, float] | None = None,
+    q0: np.ndarray | None = None,
+    u0: np.ndarray | None = None,
+    progress: bool | None = None,
+    **options: Any,
+) -> BifurcationDiagram:
+    """Points of a section over a parameter.
+
+    direction: "up" and "down" continue from the end at the value before, so that coexisting motions are kept; "both" does
+    each on a core; "none" begins at the initial state for every value, on all cores. Everything else as in `poincare`.
+
+    >>> import stickslip as ss
+    >>> s = ss.benchmarks.impact_oscillator(zeta=0.1, e=0.6)
+    >>> w = s.parameter_symbols()["omega"]
+    >>> diagram = ss.bifurcation(s, "omega", [2.3, 2.7], period=2 * ss.math.pi / w, count=20, transient=100, progress=False)
+    >>> diagram.periods().tolist()
+    [1, 2]
+    """
+    if parameter not in system.parameters:
+        raise OptionError(f"{system.name}: {unknown_name('parameter', parameter, system.parameters)}")
+    if direction not in DIRECTIONS:
+        raise OptionError(unknown_name("direction", direction, DIRECTIONS))
+    points = np.asarray(values, float)
+    if points.ndim != 1 or not points.size or not np.isfinite(points).all():
+        raise OptionError(f"values of {parameter} must be a list of finite numbers")
+    points = np.sort(points)
+    runs, cut = ManyRuns(system, method, options), cut_of(system, period, section, contact, steps, dt)
+    all_values = [_values(system, parameters, parameter, v) for v in points]
+    x = np.concatenate([system.q_initial if q0 is None else q0, system.u_initial if u0 is None else u0]).astype(float)
+    for v in all_values:
+        runs.check(x, v, 0.0, cut.step(v))
+    ways = DIRECTIONS[direction]
+    done = dict.fromkeys(ways, 0)
+    bar = bool(progress) if progress is not None else _terminal()
+    with progress_bar(bar, len(points) * len(ways), f"{system.name}, {parameter}") as show:
+
+        def tell(way: str, k: int) -> None:
+            done[way] = k
+            show(sum(done.values()))
+
+        if direction == "none":
+            one = in_threads(lambda v: cut.states(runs, x, v, count, transient), all_values, lambda k: tell("none", k))
+            found = {"none": [(s, f) for _, s, _, f in one]}
+        else:
+            follow = in_threads(
+                lambda way: _follow(cut, runs, x, all_values, count, transient, way, lambda k: tell(way, k)), ways
+            )
+            found = dict(zip(ways, follow, strict=True))
+    blocks = {way: [s for s, _ in result] for way, result in found.items()}
+    failed = {way: [float(v) for v, (_, f) in zip(points, r, strict=True) if f] for way, r in found.items()}
+    if not any(len(b) for result in blocks.values() for b in result):
+        raise StudyError(f"{system.name}: the section ({cut.about}) is never crossed at any value of {parameter}")
+    return BifurcationDiagram(system.name, parameter, points, cut.names, blocks, failed, cut.about)
+
+
+def _follow(
+    cut: Cut, runs: ManyRuns, x: np.ndarray, values: list[np.ndarray], count: int, transient: int, way: str, tell: Any
+) -> list[tuple[np.ndarray, bool]]:
+    """One value after the other, each from the end of the one before; from the start where that is not possible."""
+    out: list[tuple[np.ndarray, bool]] = []
+    at = x
+    for k, v in enumerate(values if way == "up" else values[::-1]):
+        if not runs.possible(at[None, :], v, 0.0)[0]:
+            at = x
+        _, states, end, failed = cut.states(runs, at, v, count, transient)
+        at = x if failed or not np.isfinite(end).all() else end
+        out.append((states, failed))
+        tell(k + 1)
+    return out if way == "up" else out[::-1]
+
+
+def _values(system: System, parameters: Mapping[str, float] | None, name: str, value: float) -> np.ndarray:
+    return np.array(list(system.parameter_values({**(parameters or {}), name: float(value)}).values()))
+
+
+def _terminal() -> bool:
+    import sys
+
+    return sys.stderr.isatty()
