@@ -78,7 +78,7 @@ def kernel_of(m: Mechanism) -> Kernel:
         h[r.u] += here(kind.h(t, q[r.q], u[r.u]))
         if r.N:
             W[r.u, r.N] += here(kind.W(t, q[r.q]).N)
-            e[r.N] = here(kind._call("e_N", t, q[r.q]))
+            e[r.N] = here(kind.e_N(t, q[r.q], u[r.u]))
     solved = ca.solve(ca.densify(mass), ca.densify(ca.horzcat(h, W)))
     a, V = solved[:, 0], solved[:, 1:]
     y = ca.vertcat(a, ca.SX.zeros(m.n_y - m.n_u))
