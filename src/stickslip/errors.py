@@ -40,7 +40,14 @@ class EnergyWarning(UserWarning):
 
 
 class NoDerivativeError(StickslipError):
-    """A motion has no derivative at this point: it grazes a contact, or a law is at the border of two cases."""
+    """A motion has no derivative at this point: it grazes a contact, or a law is at the border of two cases.
+
+    `value` is the number whose derivative was wanted, if there is one.
+    """
+
+    def __init__(self, message: str, value: float | None = None):
+        super().__init__(message)
+        self.value = value
 
 
 class StudyError(StickslipError):

@@ -9,10 +9,10 @@ import numpy as np
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from stickslip.plots.style import INK, LINE, NORMAL, PALETTE, SMALL, label, legend, new_axes
+from stickslip.plots.style import INK, LINE, NORMAL, PALETTE, SMALL, SOFT, label, legend, new_axes
 
 if TYPE_CHECKING:
-    from stickslip.studies import Basins, BifurcationDiagram, Branch, PoincareSection
+    from stickslip.studies import Basins, BifurcationDiagram, Branch, Identification, PoincareSection
 
 
 def plot_branch(branch: Branch, coordinate: str | None = None) -> Figure:
@@ -109,6 +109,37 @@ def plot_basins(basins: Basins) -> Figure:
     legend(ax)
     ax.set_xlim(*edges[0])
     ax.set_ylim(*edges[1])
+    return figure
+
+
+def plot_fit(fit: Identification) -> Figure:
+    """Measurement and fit of every column, and what is left, in units of sigma.
+
+    >>> figure = plot_fit(fit)    # doctest: +SKIP
+    """
+    columns = [name for name in fit.data if name != "t"]
+    others = [name for name in fit.residuals if name not in columns]
+    rows = max(len(columns), 1)
+    figure = Figure(figsize=(11.0, 2.9 * rows), layout="constrained")
+    grid = figure.subplots(rows, 2, squeeze=False, width_ratios=(2, 1))
+    found = ", ".join(f"{label(n)} = {v:.4g} ± {fit.errors[n]:.2g}" for n, v in fit.values.items())
+    names = [*fit.solution.names.q, *fit.solution.names.u]
+    motion = np.hstack([fit.solution.q, fit.solution.u])
+    for k, name in enumerate(columns):
+        ax = new_axes(grid[k, 0], title=found if k == 0 else "", ylabel=label(name))
+        ax.plot(fit.data["t"], fit.data[name], ".", color=PALETTE[1], markersize=4, label="measured")
+        ax.plot(fit.solution.t, motion[:, names.index(name)], color=PALETTE[0], linewidth=LINE, label="fit")
+        left = new_axes(grid[k, 1], title="residuals" if k == 0 else "", ylabel="sigma")
+        left.plot(fit.data["t"], fit.residuals[name], ".", color=SOFT, markersize=4)
+        left.axhline(0.0, color=INK, linewidth=0.8)
+        if k == 0:
+            ax.legend(frameon=False, fontsize=SMALL)
+    if not columns:
+        left = new_axes(grid[0, 1], title="residuals", ylabel="sigma", xlabel="impact")
+        for name in others:
+            left.plot(np.arange(1, len(fit.residuals[name]) + 1), fit.residuals[name], "o", label=name)
+        grid[0, 0].set_axis_off()
+        grid[0, 0].text(0.0, 0.5, found, fontsize=NORMAL, color=INK)
     return figure
 
 

@@ -4,6 +4,8 @@ from stickslip.studies.basin import Basins, basins
 from stickslip.studies.continuation import Bifurcation, Branch, continuation
 from stickslip.studies.diagram import BifurcationDiagram, bifurcation
 from stickslip.studies.exponents import LyapunovExponents, lyapunov
+from stickslip.studies.identify import Identification, identify
+from stickslip.studies.optimize import Optimum, optimize
 from stickslip.studies.orbit import PeriodicOrbit, periodic_orbit
 from stickslip.studies.saltation import EventDerivative
 from stickslip.studies.sections import PoincareSection, poincare
@@ -17,7 +19,9 @@ __all__ = [
     "Branch",
     "EventDerivative",
     "Gradient",
+    "Identification",
     "LyapunovExponents",
+    "Optimum",
     "PeriodicOrbit",
     "PoincareSection",
     "Sensitivity",
@@ -26,7 +30,9 @@ __all__ = [
     "bifurcation",
     "continuation",
     "gradient",
+    "identify",
     "lyapunov",
+    "optimize",
     "periodic_orbit",
     "poincare",
     "sensitivity",

@@ -33,11 +33,13 @@ class Sensitivity(ShownAsText):
 
     dq[name] and du[name] have the shape (n+1, n_q or n_u, size of the input); they hold NaN from the first point without
     derivative on. `events` says for every event how it was treated; `exists` is False if one of them has no derivative.
+    dt[name] are the derivatives of the times of the events, of shape (events, size of the input).
     """
 
     solution: Solution
     dq: dict[str, np.ndarray]
     du: dict[str, np.ndarray]
+    dt: dict[str, np.ndarray]
     events: tuple[EventDerivative, ...]
 
     def __iter__(self) -> Iterator[Any]:
@@ -113,17 +115,19 @@ def sensitivity(
     X, P, n = inputs.X.copy(), inputs.P, system.n_q
     rows = np.full((len(solution), *X.shape), np.nan)
     rows[0] = X
-    tape, events = tape_of(system, inputs.changing), []
+    tape, events, shifts = tape_of(system, inputs.changing), [], [np.zeros((0, X.shape[1]))]
     for row, operation in tape.operations(history, p, scheme, solution.names):
-        X = _pushed(operation, X, P)
-        rows[row] = X
         if isinstance(operation, Affine):
             events.append(operation.event)
+            shifts.append(_shift(operation, X, P)[None, :])
+        X = _pushed(operation, X, P)
+        rows[row] = X
     rows[0] = inputs.X
     _no_side(rows, solution, history)
     dq = {name: rows[:, :n, c] for name, c in inputs.columns.items()}
     du = {name: rows[:, n:, c] for name, c in inputs.columns.items()}
-    return Sensitivity(solution, dq, du, tuple(events))
+    dt_event = {name: np.vstack(shifts)[:, c] for name, c in inputs.columns.items()}
+    return Sensitivity(solution, dq, du, dt_event, tuple(events))
 
 
 def gradient(
@@ -162,15 +166,16 @@ def gradient(
     tape = tape_of(system, inputs.changing)
     operations = [operation for _, operation in tape.operations(history, p, scheme, solution.names)]
     events = tuple(o.event for o in operations if isinstance(o, Affine))
+    number, row, by_p = (r.ravel() for r in value(solution.t[-1], solution.q[-1], solution.u[-1], p))
     for operation in operations:
         if isinstance(operation, Affine) and not operation.event.exists:
-            raise NoDerivativeError(f"{system.name}: {operation.event}")
+            raise NoDerivativeError(f"{system.name}: {operation.event}", float(number[0]))
         if isinstance(operation, Affine) and len(operation.tied):
             raise NoDerivativeError(
                 f"{system.name}: several contacts close at t = {operation.event.t:.9g}; the derivative exists in some "
-                "directions only, use sensitivity()"
+                "directions only, use sensitivity()",
+                float(number[0]),
             )
-    number, row, by_p = (r.ravel() for r in value(solution.t[-1], solution.q[-1], solution.u[-1], p))
     for operation in reversed(operations):
         row, more = operation.pull(row)
         by_p = by_p + more
@@ -222,6 +227,13 @@ def _pushed(operation: Operation, X: np.ndarray, P: np.ndarray) -> np.ndarray:
         apart, size = np.abs(operation.tied @ both), np.abs(operation.tied) @ np.abs(both)
         moved[:, (apart > 1e-7 * np.maximum(size, 1e-300)).any(axis=0)] = np.nan
     return moved
+
+
+def _shift(operation: Affine, X: np.ndarray, P: np.ndarray) -> np.ndarray:
+    """How the time of an event changes with each input; zero at the start, NaN where there is no derivative."""
+    if not operation.event.exists:
+        return np.full(X.shape[1], np.nan)
+    return np.asarray(operation.shift @ np.vstack([X, P]))
 
 
 def _no_side(rows: np.ndarray, solution: Solution, history: History) -> None:
