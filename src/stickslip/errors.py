@@ -39,6 +39,10 @@ class EnergyWarning(UserWarning):
     """The energy of a run rises although nothing puts it in."""
 
 
+class TunnellingWarning(UserWarning):
+    """A body moves farther in a step than it is thick, with a scheme that does not look ahead at positions."""
+
+
 class NoDerivativeError(StickslipError):
     """A motion has no derivative at this point: it grazes a contact, or a law is at the border of two cases.
 

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stickslip._version import __version__
+from stickslip.detected import COLUMNS as CONTACT_COLUMNS
+from stickslip.detected import DetectedContacts
 from stickslip.engine.state import State
 from stickslip.errors import ResultFileError
 from stickslip.notebook import folded, html_table, sparkline
@@ -181,7 +183,8 @@ class Solution:
     `extra` holds further results of a scheme by name, `stats` what the steps cost, `names` the labels of the columns,
     and `provenance` where the result comes from, in JSON's types: system, method, options, dt, tol, t_end, parameters,
     versions, platform, date, complete (did it reach t_end?), interrupted (why not). `state` is where the run ended: pass
-    it as start= to continue. `states`, if they were asked for, are those of all rows.
+    it as start= to continue. `states`, if they were asked for, are those of all rows. `contacts` are those that were detected,
+    where the system has `Collisions`; gaps and percussions above are those of declared contacts.
 
     `solution["ball.x"]` reads a quantity by its name; `quantities` lists all names with their units. `system` is the
     system that was solved, which `evaluate` needs. It is kept in memory only: `ss.load("run.h5", system=system)`.
@@ -213,6 +216,7 @@ class Solution:
     system: System | None = None
     state: State | None = None
     states: tuple[State, ...] = ()
+    contacts: DetectedContacts | None = None
 
     def __post_init__(self) -> None:
         rows, names = len(self.t), self.names
@@ -448,7 +452,7 @@ class Solution:
         return path
 
 
-_OTHERS = ("extra", "stats", "names", "provenance", "system", "state", "states")
+_OTHERS = ("extra", "stats", "names", "provenance", "system", "state", "states", "contacts")
 ARRAYS = tuple(f.name for f in fields(Solution) if f.name not in _OTHERS)
 
 
@@ -534,6 +538,11 @@ def _write(solution: Solution, file: h5py.File, compress: bool) -> None:
         stats.attrs["taken"] = solution.stats.taken
     if solution.state is not None:
         _write_state(file, solution.state)
+    if solution.contacts is not None:
+        contacts = file.create_group("contacts")
+        contacts.attrs["labels"] = json.dumps(solution.contacts.labels)
+        for name in CONTACT_COLUMNS:
+            write(contacts, name, getattr(solution.contacts, name))
 
 
 def write_pieces(
@@ -674,7 +683,16 @@ def _read(file: h5py.File, path: Path | None) -> Solution:
         names=Names(**{name: tuple(labels) for name, labels in json.loads(file["names"].asstr()[()]).items()}),
         provenance=json.loads(file["provenance"].asstr()[()]),
         state=_read_state(file),
+        contacts=_read_contacts(file),
     )
+
+
+def _read_contacts(file: h5py.File) -> DetectedContacts | None:
+    if "contacts" not in file:
+        return None
+    group = file["contacts"]
+    labels = tuple(json.loads(group.attrs["labels"]))
+    return DetectedContacts(labels, **{name: group[name][()] for name in CONTACT_COLUMNS})
 
 
 def _plain(value: Any) -> Any:

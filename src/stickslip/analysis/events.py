@@ -137,6 +137,8 @@ def events(solution: Solution) -> Events:
     """
     if not isinstance(solution, Solution):
         raise OptionError(f"events are read off a Solution, got {solution!r}")
+    if solution.contacts is not None:
+        raise OptionError("events of detected contacts cannot be told yet; `solution.contacts` has their percussions")
     if len(solution) < 2:
         return Events(())
     found: list[Event] = []

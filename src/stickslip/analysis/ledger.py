@@ -140,6 +140,10 @@ def energy_ledger(solution: Solution, system: System) -> EnergyLedger:
     """
     if not isinstance(solution, Solution) or not isinstance(system, System):
         raise OptionError(f"energy_ledger needs a Solution and its System, got {solution!r} and {system!r}")
+    if solution.contacts is not None:
+        raise OptionError(
+            "there is no energy ledger of detected contacts yet; `solution.contacts` has their percussions"
+        )
     work, names = work_of_steps(solution, system), solution.names
     return EnergyLedger(
         t=solution.t,

@@ -3,6 +3,7 @@
 from stickslip.model import inertia
 from stickslip.model.bodies import Body, PlanarBody, PointMass, RigidBody
 from stickslip.model.clearance import ClearancePrismatic, ClearanceRevolute
+from stickslip.model.collisions import Collisions
 from stickslip.model.contacts import Contact, Rolling
 from stickslip.model.drives import Friction, Gear, Limits, Motion
 from stickslip.model.forces import Controller, Force, Gravity, Motor, SpringDamper, Torque
@@ -20,7 +21,9 @@ from stickslip.model.joints import (
     Universal,
 )
 from stickslip.model.laws import Coulomb, CoulombContensou, FixedRadius, Frictionless, OrthotropicCoulomb, Stribeck
+from stickslip.model.matter import matter_of, solid
 from stickslip.model.measures import Angle, Displacement, Distance, Expression
+from stickslip.model.polytopes import ConvexPolygon, Polyhedron
 from stickslip.model.system import Part, System
 
 __all__ = [
@@ -33,8 +36,10 @@ __all__ = [
     "Cavity",
     "ClearancePrismatic",
     "ClearanceRevolute",
+    "Collisions",
     "Contact",
     "Controller",
+    "ConvexPolygon",
     "Coulomb",
     "CoulombContensou",
     "Cylinder",
@@ -64,6 +69,7 @@ __all__ = [
     "Plane",
     "Point",
     "PointMass",
+    "Polyhedron",
     "Prismatic",
     "Revolute",
     "RigidBody",
@@ -79,4 +85,6 @@ __all__ = [
     "Universal",
     "ground",
     "inertia",
+    "matter_of",
+    "solid",
 ]

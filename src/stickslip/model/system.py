@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, runtime_checkable
@@ -496,6 +497,17 @@ class System:
             self._remember(self.blocks[k])
             at_q, at_u = at_q + n_q, at_u + n_u
         return q, u
+
+    def extended(self) -> System:
+        """A system with the same declarations, to which more can be added without changing this one."""
+        out = copy(self)
+        for key in ("blocks", "parts", "_declared", "_u_own", "shown"):
+            setattr(out, key, list(getattr(self, key)))
+        for key in ("_parameters", "_values", "_initial", "measures"):
+            setattr(out, key, dict(getattr(self, key)))
+        out._own, out._part_names, out._q_names = self._own.copy(), set(self._part_names), set(self._q_names)
+        out.compiled = {}
+        return out
 
     def equations(self) -> list[Equations]:
         """What was declared: the system's own equations first, then those of each part; checked for foreign symbols."""

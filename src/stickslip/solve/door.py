@@ -8,6 +8,7 @@ import os
 import platform
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,13 @@ from stickslip.engine.run import ROUNDING, Failure, Start
 from stickslip.engine.state import State
 from stickslip.errors import ConvergenceError, ModelError, OptionError
 from stickslip.looks import look_of
+from stickslip.model.collisions import collisions_of
 from stickslip.model.system import System
 from stickslip.schemes import Scheme
 from stickslip.schemes.spec import label, scheme_of
 from stickslip.solution import Solution
 from stickslip.solve.alarm import energy_alarm as warn_of_energy
+from stickslip.solve.detecting import DetectingRun
 from stickslip.solve.outfile import FileRecorder, fingerprint, finish
 from stickslip.solve.prepared import check_capability, check_start, compiled, prepare, program_of
 from stickslip.solve.record import Recorder, check_memory
@@ -158,12 +161,16 @@ def run_call(
         q, u = vector_of(q, state.q, "start.q"), vector_of(u, state.u, "start.u")
     announce_first_compile(say)
     check_start(ready, scheme, dt, t_0, q, u, values, initial_tol if state is None else None)
-    program = program_of(system, scheme)
 
     begin = t_0 if state is None else state.t_start
-    run = scheme.start(
-        program, Start(values, q, u, begin, t_end, dt, steps, tol, max_iterations, prox, label(scheme), state)
-    )
+    first = Start(values, q, u, begin, t_end, dt, steps, tol, max_iterations, prox, label(scheme), state)
+    run: Any
+    if collisions_of(system) is None:
+        run = scheme.start(program_of(system, scheme), first)
+    else:
+        run = DetectingRun(system, scheme, first, given, initial_tol)
+    if out is not None and isinstance(run, DetectingRun):
+        raise OptionError("out= cannot stream detected contacts yet; leave it out and save the solution")
     if out is None:
         check_memory(run, ready, steps // save_every + 2)
         record = Recorder(run, save_every, states)
@@ -212,6 +219,8 @@ def run_call(
         solution = finish(record.path, run, ready, values, about)
     else:
         solution = record.solution(ready, values, about)
+    if isinstance(run, DetectingRun):
+        solution = replace(solution, contacts=run.contacts(save_every))
     if run.failure is not None:
         about["interrupted"] = f"step {run.done + 1} could not be solved"
         raise _convergence_error(run.failure, solution, run.done)

@@ -17,6 +17,7 @@ from stickslip.engine.flow import StageFunction
 from stickslip.engine.observe import observation, observe
 from stickslip.engine.program import Program
 from stickslip.errors import MethodError, OptionError, StabilityWarning
+from stickslip.model.collisions import collisions_of
 from stickslip.model.declaration import TIME
 from stickslip.model.readings import units_of
 from stickslip.model.system import System
@@ -59,6 +60,10 @@ def compiled(system: System, key: Any, make: Callable[[], Any]) -> Any:
 
 def program_of(system: System, scheme: Scheme) -> Any:
     """The scheme, compiled for the system."""
+    if collisions_of(system) is not None:
+        raise MethodError(
+            f"{system.name}: its contacts are detected while it moves, which only `solve` can follow; declare them with Contact"
+        )
     return compiled(system, scheme, lambda: scheme.compile(prepare(system).model))
 
 

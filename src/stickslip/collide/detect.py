@@ -1,0 +1,226 @@
+"""Detection: from the state of a system to its contacts, compiled, at the start of a step."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from stickslip.collide.broad import candidates
+from stickslip.collide.narrow import BALL_PLANE, BODY, CLIP, LINE_LINE, MATERIAL, ROW, World, meet
+from stickslip.collide.scene import FIXED, PLANAR, RIGID, TRANSLATING, Contacts, Scene, empty_contacts
+from stickslip.collide.vectors import across, along, dot, minus, row
+from stickslip.jit import jit
+
+# A contact is predicted where two bodies could meet within the step: twice as fast as they or any neighbour move, since an
+# elastic hit by a heavy neighbour doubles its speed.
+SPEED = 2.0
+SPREAD = 2  # how far, in neighbours, a fast body counts
+
+
+class Room(NamedTuple):
+    """Where detection works: poses of bodies, points in space, rows of contacts."""
+
+    A: np.ndarray
+    x: np.ndarray
+    points: np.ndarray
+    polygon: np.ndarray
+    rows: np.ndarray
+    found: np.ndarray
+
+
+def room_for(scene: Scene, capacity: int) -> Room:
+    """Room for so many contacts of a scene."""
+    n = len(scene.bodies)
+    A = np.zeros((n, 3, 3))
+    A[:] = np.eye(3)
+    polygon, rows = np.zeros((2, CLIP, 4)), np.zeros((capacity, ROW))
+    return Room(A, np.zeros((n, 3)), np.zeros_like(scene.points), polygon, rows, np.zeros(1, np.int64))
+
+
+@jit
+def detect(scene: Scene, room: Room, q: np.ndarray, u: np.ndarray, dt: float, old: Contacts, new: Contacts) -> int:
+    """Find all contacts at the state (q, u) that may close within dt; their number, or minus it if there is no room.
+
+    `old` are the contacts of the last step, from which identities and friction frames are carried over.
+    """
+    _place(scene.bodies, scene.points, scene.fixed_to, scene.first_normal, scene.first_middle, scene.dimension, q, room)
+    found = _search(scene, room, u, dt)
+    if found > min(room.rows.shape[0], new.gap.shape[0]):
+        return -found
+    for c in range(found):
+        _write(scene, room, new, c)
+    new.found[0] = found
+    _recognise(room.A, old, new)
+    return found
+
+
+@jit
+def _search(scene: Scene, room: Room, u: np.ndarray, dt: float) -> int:
+    """Broad and narrow phase."""
+    shapes, count = scene.shapes, scene.shapes.shape[0]
+    speed = _speeds(scene.bodies, scene.arms, scene.dimension, u)
+    middles = room.points[scene.first_middle :]
+    margin = scene.skin + 2.0 * SPEED * dt * speed.max()
+    pairs = candidates(shapes, scene.bodies, scene.reach, scene.apart, middles, margin, scene.dimension)
+    for _ in range(SPREAD):
+        reached = speed.copy()
+        for k in range(pairs.size):
+            a, b = shapes[pairs[k] // count, BODY], shapes[pairs[k] % count, BODY]
+            if scene.bodies[a, 0] != FIXED:
+                reached[a] = max(reached[a], speed[b])
+            if scene.bodies[b, 0] != FIXED:
+                reached[b] = max(reached[b], speed[a])
+        speed = reached
+    world = World(
+        scene.dimension, shapes, scene.parts, scene.loop, room.points, room.polygon, room.rows, room.found
+    )  # fmt: skip
+    room.found[0] = 0
+    for k in range(pairs.size):
+        i, j = pairs[k] // count, pairs[k] % count
+        meet(world, i, j, scene.skin + SPEED * dt * (speed[shapes[i, BODY]] + speed[shapes[j, BODY]]))
+    return room.found[0]
+
+
+@jit
+def _write(scene: Scene, room: Room, new: Contacts, c: int) -> None:
+    """The numbers of a contact's template, from places and directions in space."""
+    found, numbers = room.rows[c], new.numbers[c]
+    i, j, kind = int(found[0]), int(found[1]), int(found[4])
+    first, second = scene.shapes[i, BODY], scene.shapes[j, BODY]
+    new.kind[c], new.gap[c] = kind, found[5]
+    new.body[c, 0], new.body[c, 1] = first, second
+    new.block[c, 0], new.block[c, 1] = scene.bodies[first, 1], scene.bodies[second, 1]
+    low, high = min(i, j), max(i, j)
+    new.key[c, 0] = low * scene.shapes.shape[0] + high
+    new.key[c, 1], new.key[c, 2] = int(found[2 if i < j else 3]), int(found[3 if i < j else 2])
+    x_a, x_b = (found[6], found[7], found[8]), (found[10], found[11], found[12])
+    d_a, d_b = (found[14], found[15], found[16]), (found[17], found[18], found[19])
+    n = (found[20], found[21], found[22])
+    foot = along(x_a, -found[9], n)
+    if kind == LINE_LINE:  # the place on the first line that is closest to the second one
+        w, b = minus(x_a, x_b), dot(d_a, d_b)
+        foot = along(foot, (b * dot(d_b, w) - dot(d_a, w)) / (1.0 - b * b), d_a)
+    y_a, y_b = minus(x_a, row(room.x, first)), minus(x_b, row(room.x, second))
+    for k in range(3):
+        new.point[c, k], new.normal[c, k] = foot[k], n[k]
+        a_k = (room.A[first, 0, k], room.A[first, 1, k], room.A[first, 2, k])
+        b_k = (room.A[second, 0, k], room.A[second, 1, k], room.A[second, 2, k])
+        numbers[k], numbers[4 + k] = dot(a_k, y_a), dot(b_k, y_b)
+        numbers[8 + k], numbers[11 + k] = dot(a_k, d_a), dot(b_k, d_b)
+        numbers[14 + k] = n[k]
+    numbers[3], numbers[7], numbers[20] = found[9], found[13], found[23]
+    law = scene.laws[scene.shapes[i, MATERIAL], scene.shapes[j, MATERIAL]]
+    numbers[21], numbers[22], numbers[23] = law[0], law[1], law[2]
+
+
+@jit
+def _recognise(A: np.ndarray, old: Contacts, new: Contacts) -> None:
+    """Find each contact among those of the last step, by its key, and turn its friction frame along: the tangent of the
+    last step, made perpendicular to the normal of this one.
+    """
+    first = 0
+    for c in range(new.found[0]):
+        new.before[c] = -1
+        while first < old.found[0] and old.key[first, 0] < new.key[c, 0]:
+            first += 1
+        k = first
+        tangent = (1.0, 0.0, 0.0)
+        while k < old.found[0] and old.key[k, 0] == new.key[c, 0]:
+            if old.key[k, 1] == new.key[c, 1] and old.key[k, 2] == new.key[c, 2] and old.kind[k] == new.kind[c]:
+                new.before[c] = k
+                tangent = row(old.tangent, k)
+                break
+            k += 1
+        t = across(row(new.normal, c), tangent)
+        b = new.body[c, 1]
+        for k in range(3):
+            new.tangent[c, k] = t[k]
+            # of a plane it is fixed to the second body, as the normal is
+            fixed = new.kind[c] == BALL_PLANE
+            new.numbers[c, 17 + k] = A[b, 0, k] * t[0] + A[b, 1, k] * t[1] + A[b, 2, k] * t[2] if fixed else t[k]
+
+
+@jit
+def place_bodies(bodies: np.ndarray, dimension: int, q: np.ndarray, room: Room) -> None:
+    """Poses of bodies."""
+    A, x = room.A, room.x
+    for b in range(bodies.shape[0]):
+        kind, first = bodies[b, 0], bodies[b, 2]
+        if kind == FIXED:
+            continue
+        for k in range(dimension):
+            x[b, k] = q[first + k]
+        if kind == PLANAR:
+            c, s = np.cos(q[first + 2]), np.sin(q[first + 2])
+            A[b, 0, 0], A[b, 0, 1], A[b, 1, 0], A[b, 1, 1] = c, -s, s, c
+        elif kind == RIGID:
+            p0, p1, p2, p3 = q[first + 3], q[first + 4], q[first + 5], q[first + 6]
+            z = 2.0 / (p0 * p0 + p1 * p1 + p2 * p2 + p3 * p3)
+            A[b, 0, 0], A[b, 1, 1] = 1 - z * (p2 * p2 + p3 * p3), 1 - z * (p1 * p1 + p3 * p3)
+            A[b, 2, 2] = 1 - z * (p1 * p1 + p2 * p2)
+            A[b, 0, 1], A[b, 1, 0] = z * (p1 * p2 - p0 * p3), z * (p1 * p2 + p0 * p3)
+            A[b, 0, 2], A[b, 2, 0] = z * (p1 * p3 + p0 * p2), z * (p1 * p3 - p0 * p2)
+            A[b, 1, 2], A[b, 2, 1] = z * (p2 * p3 - p0 * p1), z * (p2 * p3 + p0 * p1)
+
+
+@jit
+def _place(
+    bodies: np.ndarray, points: np.ndarray, fixed_to: np.ndarray, first_normal: int, first_middle: int, dimension: int,
+    q: np.ndarray, room: Room,
+) -> None:  # fmt: skip
+    """Poses of bodies, and of what is fixed to them."""
+    place_bodies(bodies, dimension, q, room)
+    A, x = room.A, room.x
+    for i in range(points.shape[0]):
+        b = fixed_to[i]
+        direction = first_normal <= i < first_middle
+        for k in range(3):
+            value = 0.0 if direction else x[b, k]
+            for m in range(3):
+                value += A[b, k, m] * points[i, m]
+            room.points[i, k] = value
+        room.points[i, 3] = points[i, 3]
+
+
+@jit
+def _speeds(bodies: np.ndarray, arms: np.ndarray, dimension: int, u: np.ndarray) -> np.ndarray:
+    """The largest speed of a point of each body."""
+    speed = np.zeros(bodies.shape[0])
+    for b in range(bodies.shape[0]):
+        kind, first = bodies[b, 0], bodies[b, 3]
+        if kind == FIXED:
+            continue
+        square, spin = 0.0, 0.0
+        for k in range(dimension):
+            square += u[first + k] ** 2
+        if kind != TRANSLATING:
+            for k in range(1 if kind == PLANAR else 3):
+                spin += u[first + dimension + k] ** 2
+        speed[b] = np.sqrt(square) + np.sqrt(spin) * arms[b]
+    return speed
+
+
+def contacts_for(
+    scene: Scene, q: np.ndarray, u: np.ndarray | None = None, dt: float = 0.0, old: Contacts | None = None
+) -> Contacts:
+    """All contacts at a state, with as much room as they need: for checks and tests, not for the time loop.
+
+    >>> import stickslip as ss
+    >>> from stickslip.collide import contacts_for, scene_of
+    >>> s = ss.System()
+    >>> balls = [s.add(ss.PointMass(name, mass=1, position=[x, 0, 0])) for name, x in (("a", 0), ("b", 2.1))]
+    >>> rule = s.add(ss.Collisions("touch", [ss.Sphere(b.point(), 1) for b in balls], skin=0.2))
+    >>> found = contacts_for(scene_of(s, rule), s.q_initial)
+    >>> int(found.found[0]), float(found.gap[0].round(12))
+    (1, 0.1)
+    """
+    speeds = np.zeros(len(q)) if u is None else np.asarray(u, dtype=float)
+    capacity, found = 64, -1
+    while found < 0:
+        new = empty_contacts(capacity)
+        found = detect(
+            scene, room_for(scene, capacity), np.asarray(q, float), speeds, dt, old or empty_contacts(0), new
+        )
+        capacity = -found
+    return Contacts(*[array if name == "found" else array[:found] for name, array in new._asdict().items()])

@@ -1,0 +1,156 @@
+"""The few kinds of detected contacts as equations of two bodies, whose parameters are the numbers that detection writes.
+
+With the feature points x_A, x_B, the directions d_A, d_B (lines; of a plane, d_B is its normal) and the roundings r_A, r_B,
+all fixed to their bodies, the gaps are those of `narrow`. They depend on nothing but the relative pose, so the directions of
+force are a self-equilibrated pair at every pose: action equals reaction, linear and angular momentum are conserved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+import casadi as ca
+import numpy as np
+
+from stickslip.collide.narrow import BALL_BALL, BALL_CAVITY, BALL_LINE, BALL_PLANE, LINE_LINE
+from stickslip.collide.scene import CARRIERS, FIXED, PLANAR, RIGID, TRANSLATING
+from stickslip.math import Scalar, array, cross, dot, norm
+from stickslip.model.bodies import PlanarBody, PointMass, RigidBody
+from stickslip.model.declaration import Equations
+from stickslip.model.frames import Carrier, ground
+from stickslip.model.system import System
+
+# The columns of Contacts.numbers.
+COLUMNS = (
+    *[f"{name}.{x}" for name in ("a",) for x in "xyz"], "r_a",
+    *[f"b.{x}" for x in "xyz"], "r_b",
+    *[f"{name}.{x}" for name in ("d_a", "d_b", "e", "e_1") for x in "xyz"],
+    "sign", "mu", "e_N", "e_F",
+)  # fmt: skip
+KINDS = {
+    2: (BALL_BALL, BALL_PLANE, BALL_LINE, BALL_CAVITY),
+    3: (BALL_BALL, BALL_PLANE, BALL_LINE, LINE_LINE, BALL_CAVITY),
+}
+
+
+@dataclass(frozen=True)
+class Template:
+    """A kind of contact between two kinds of bodies: equations of placeholder blocks in `system`.
+
+    parameters: the symbols of all COLUMNS, in their order; which of them occur depends on the kind.
+    """
+
+    kind: int
+    bodies: tuple[int, int]
+    system: System
+    equations: Equations
+    parameters: tuple[ca.SX, ...]
+
+
+def declare_contact(
+    equations: Equations,
+    kind: int,
+    first: Carrier,
+    second: Carrier,
+    number: Mapping[str, ca.SX],
+    frictional: bool,
+    name: str,
+) -> None:
+    """The contact of features of two bodies; `number` has the symbols of COLUMNS."""
+    dimension = 2 if 2 in (getattr(first, "dimension", 0), getattr(second, "dimension", 0)) else 3
+
+    def vector(name: str) -> np.ndarray:
+        return array([number[f"{name}.{x}"] for x in "xyz"[:dimension]])
+
+    x_a, x_b = first.position(vector("a")), second.position(vector("b"))
+    gap, n, place = _geometry(kind, x_a, x_b, number, first.direction(vector("d_a")), second.direction(vector("d_b")))
+    if not frictional:
+        equations.contact(gap=gap, restitution=number["e_N"], name=name)
+        return
+    v = first.velocity_at(place) - second.velocity_at(place)
+    if dimension == 2:
+        slip = [dot(array([n[1], -n[0]]), v)]
+    elif kind == BALL_PLANE:
+        t = second.direction(vector("e_1"))
+        slip = [dot(t, v), dot(cross(n, t), v)]
+    else:
+        slip = [dot(t, v) for t in _turned(n, vector("e"), vector("e_1"))]
+    law = {"friction": number["mu"], "restitution": number["e_N"], "tangential_restitution": number["e_F"]}
+    equations.contact(gap=gap, slip=slip, name=name, **law)
+
+
+class DetectedContact:
+    """A place for a detected contact between two bodies: a part whose parameters are the columns of `Contacts.numbers`."""
+
+    def __init__(self, name: str, kind: int, first: Carrier, second: Carrier, frictional: bool):
+        self.name, self.kind, self.first, self.second, self.frictional = name, kind, first, second, frictional
+
+    def declare(self, system: System, equations: Equations) -> None:
+        """All columns become parameters, in their order, so that detection can write them as one row."""
+        number = {column: system.parameter(f"{self.name}.{column}", 0.0) for column in COLUMNS}
+        declare_contact(equations, self.kind, self.first, self.second, number, self.frictional, self.name)
+
+
+@cache
+def template(kind: int, bodies: tuple[int, int], dimension: int, frictional: bool) -> Template:
+    """The template of a kind of contact between two kinds of bodies."""
+    s = System(f"contact {kind} of {CARRIERS[bodies[0]].__name__} and {CARRIERS[bodies[1]].__name__}")
+    first, second = (_placeholder(s, name, k, dimension) for name, k in zip("AB", bodies, strict=True))
+    number = {name: s.parameter(name, 1.0) for name in COLUMNS}
+    equations = Equations("contact")
+    declare_contact(equations, kind, first, second, number, frictional, "contact")
+    return Template(kind, bodies, s, equations, tuple(number.values()))
+
+
+def _turned(n: np.ndarray, e: np.ndarray, e_1: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The tangent e_1 of the detected normal e, turned on the shortest way to n, which a step changes but little."""
+    share = array((e + n) / (1 + dot(e, n)))
+    t = array(e_1 - dot(e_1, n) * share)
+    return t, cross(n, t)
+
+
+def _geometry(
+    kind: int, x_a: np.ndarray, x_b: np.ndarray, number: Mapping[str, ca.SX], d_a: np.ndarray, d_b: np.ndarray
+) -> tuple[Scalar, np.ndarray, np.ndarray]:
+    """Gap, normal from the second to the first body, and the one place where the force acts on both."""
+    r_a, r_b, w = number["r_a"], number["r_b"], array(x_a - x_b)
+    if kind == BALL_CAVITY:
+        size = norm(w)
+        n = array(-w / size)
+        return r_b - r_a - size, n, array(x_a - r_a * n)
+    if kind == BALL_PLANE:
+        return dot(d_b, w) - r_a - r_b, d_b, array(x_a - r_a * d_b)
+    if kind == LINE_LINE:
+        c = cross(d_a, d_b)
+        n = array(number["sign"] * c / norm(c))
+        b = dot(d_a, d_b)
+        s = (b * dot(d_b, w) - dot(d_a, w)) / (1 - b * b)
+        return dot(n, w) - r_a - r_b, n, array(x_a + s * d_a - r_a * n)
+    if kind == BALL_LINE:
+        w = array(w - dot(w, d_b) * d_b)
+    size = norm(w)
+    n = array(w / size)
+    return size - r_a - r_b, n, array(x_a - r_a * n)
+
+
+def _placeholder(system: System, name: str, kind: int, dimension: int) -> Carrier:
+    zero = np.zeros(dimension)
+    if kind == FIXED:
+        return ground
+    if kind == TRANSLATING:
+        return system.add(PointMass(name, mass=1, position=zero))
+    if kind == PLANAR:
+        return system.add(PlanarBody(name, mass=1, inertia=1))
+    return system.add(RigidBody(name, mass=1, inertia=[1, 1, 1]))
+
+
+def templates(dimension: int, bodies: set[int], frictional: bool) -> list[Template]:
+    """All templates of contacts between these kinds of bodies; the place of (kind, first, second) is `template_index`."""
+    moving = sorted(bodies - {FIXED})
+    pairs = [(a, b) for a in (FIXED, *moving) for b in (FIXED, *moving) if (a, b) != (FIXED, FIXED)]
+    return [template(kind, pair, dimension, frictional) for kind in KINDS[dimension] for pair in pairs]
+
+
+__all__ = ["COLUMNS", "KINDS", "RIGID", "Template", "template", "templates"]

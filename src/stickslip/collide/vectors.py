@@ -1,0 +1,82 @@
+"""Vectors of three numbers as tuples, which compiled code keeps in registers."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any, TypeAlias
+
+from stickslip.jit import jit
+
+Triple: TypeAlias = tuple[float, float, float]
+
+
+@jit
+def row(a: Any, i: int) -> Triple:
+    """A row of an array."""
+    return a[i, 0], a[i, 1], a[i, 2]
+
+
+@jit
+def dot(a: Triple, b: Triple) -> float:
+    """Scalar product."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@jit
+def cross(a: Triple, b: Triple) -> Triple:
+    """Vector product."""
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
+@jit
+def minus(a: Triple, b: Triple) -> Triple:
+    """a - b."""
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+@jit
+def along(a: Triple, s: float, b: Triple) -> Triple:
+    """a + s b."""
+    return a[0] + s * b[0], a[1] + s * b[1], a[2] + s * b[2]
+
+
+@jit
+def times(s: float, a: Triple) -> Triple:
+    """s a."""
+    return s * a[0], s * a[1], s * a[2]
+
+
+@jit
+def length(a: Triple) -> float:
+    """Euclidean norm."""
+    return sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
+
+
+@jit
+def across(n: Triple, e: Triple) -> Triple:
+    """The unit vector across n that is closest to e; an arbitrary one where e is parallel to n."""
+    t = along(e, -dot(e, n), n)
+    size = length(t)
+    if size < 1e-3:
+        e = (1.0, 0.0, 0.0) if abs(n[0]) < 0.7 else (0.0, 1.0, 0.0)
+        t = along(e, -dot(e, n), n)
+        size = length(t)
+    return times(1.0 / size, t)
+
+
+@jit
+def closest_on_segments(p: Triple, d: Triple, q: Triple, e: Triple) -> tuple[float, float]:
+    """The parameters s, t in [0, 1] of the closest points p + s d and q + t e of two segments.
+
+    Of parallel segments the one that is closest to the first one's begin is taken.
+    """
+    w = minus(p, q)
+    a, b, c, f, g = dot(d, d), dot(d, e), dot(e, e), dot(d, w), dot(e, w)
+    det = a * c - b * b
+    s = min(max((b * g - c * f) / det, 0.0), 1.0) if det > 1e-12 * a * c else 0.0
+    t = (b * s + g) / c
+    if t < 0.0:
+        t, s = 0.0, min(max(-f / a, 0.0), 1.0)
+    elif t > 1.0:
+        t, s = 1.0, min(max((b - f) / a, 0.0), 1.0)
+    return s, t

@@ -1,0 +1,66 @@
+"""Contacts that were detected during a run, as a ragged table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class DetectedContacts:
+    """All contacts of all steps, one row each, in the order of time.
+
+    | array | holds |
+    | --- | --- |
+    | `step` | number of the step, from 1 |
+    | `row` | row of the solution that the step ends in, or that it is summed up in with save_every |
+    | `shapes` | two numbers, places in `labels` |
+    | `features` | two numbers: which corner, edge or face of each; with `shapes` the identity of a contact over time |
+    | `point`, `normal` | place, and normal from the second to the first shape, at the start of the step |
+    | `gap` | at the end of the step |
+    | `percussion` | on the first shape over the step, as a vector in space |
+
+    Contacts that stay open are there too, as long as they are near.
+    """
+
+    labels: tuple[str, ...]
+    step: np.ndarray
+    row: np.ndarray
+    shapes: np.ndarray
+    features: np.ndarray
+    point: np.ndarray
+    normal: np.ndarray
+    gap: np.ndarray
+    percussion: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.step)
+
+    @property
+    def P_N(self) -> np.ndarray:
+        """Normal percussions."""
+        return np.einsum("ij,ij->i", self.percussion, self.normal)
+
+    @property
+    def P_F(self) -> np.ndarray:
+        """Percussions of friction, as vectors in space."""
+        return self.percussion - self.P_N[:, None] * self.normal
+
+    def at(self, step: int) -> DetectedContacts:
+        """The contacts of one step."""
+        return self.where(self.step == step)
+
+    def between(self, first: str, second: str) -> DetectedContacts:
+        """The contacts of two shapes, or of all shapes of two bodies, by their labels."""
+        a, b = (np.array([x == name or x.split("[")[0] == name for x in self.labels]) for name in (first, second))
+        i, j = self.shapes.T
+        return self.where((a[i] & b[j]) | (a[j] & b[i]))
+
+    def where(self, chosen: np.ndarray) -> DetectedContacts:
+        """Some of the rows."""
+        arrays = {name: getattr(self, name)[chosen] for name in COLUMNS}
+        return DetectedContacts(self.labels, **arrays)
+
+
+COLUMNS = ("step", "row", "shapes", "features", "point", "normal", "gap", "percussion")

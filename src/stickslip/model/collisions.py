@@ -1,0 +1,238 @@
+"""Contacts that are found while a system moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from stickslip.errors import ModelError
+from stickslip.math import Scalar, is_symbolic
+from stickslip.model.declaration import Equations
+from stickslip.model.frames import Carrier, Ground, Point
+from stickslip.model.geometry import Box, Capsule, Cavity, Cylinder, Disk, Ellipsoid, Graph, Line, Plane, Sphere
+from stickslip.model.given import number, text
+from stickslip.model.polytopes import ConvexPolygon, Polyhedron
+from stickslip.model.system import System
+
+SHAPES: Any = (Sphere, Capsule, Box, Cylinder, Ellipsoid, Disk, Plane, Graph, Cavity, ConvexPolygon, Polyhedron)
+LAWS = ("friction", "restitution", "tangential_restitution")
+MANY = 50_000  # bodies
+
+
+class Collisions:
+    """All contacts between these shapes, found at every step.
+
+    shapes: shapes of bodies and of the ground, or bodies that carry their shapes (see `solid`). To give materials, a mapping
+    from the name of a material to its shapes. friction, restitution and tangential_restitution are numbers, or mappings from
+    pairs of materials to numbers; all of them are parameters of the system.
+
+    Shapes of one body, of two fixed bodies, and of two bodies that a joint connects never touch, unless `joined` asks for the
+    last; `ignore` lists further pairs of shapes or bodies. `skin` is the distance from which on a pair is watched, whatever
+    its speed; by default 2 % of the smallest shape.
+
+    >>> import stickslip as ss
+    >>> s = ss.System("two balls in a ring")
+    >>> balls = [s.add(ss.PlanarBody(n, mass=1, inertia=0.1, position=[x, 0])) for n, x in (("a", -1), ("b", 1))]
+    >>> ring = ss.Cavity(ss.ground.point(0, 0), radius=3)
+    >>> skins = [ss.Sphere(ball.point(), 0.5) for ball in balls]
+    >>> rule = s.add(ss.Collisions("contacts", [*skins, ring], friction=0.3, restitution=0.5))
+    """
+
+    def __init__(
+        self,
+        name: str,
+        shapes: Any,
+        *,
+        friction: Any = 0.0,
+        restitution: Any = 0.0,
+        tangential_restitution: Any = 0.0,
+        ignore: Iterable[tuple[Any, Any]] = (),
+        joined: bool = False,
+        skin: float | None = None,
+    ):
+        self.name = text("collisions", name)
+        where = f"collisions {name!r}"
+        groups = shapes if isinstance(shapes, Mapping) else {"": shapes}
+        self.materials = tuple(groups)
+        self.shapes: list[Any] = []
+        self.material: list[int] = []
+        for k, (material, group) in enumerate(groups.items()):
+            found = _shapes(where, group)
+            if not found:
+                raise ModelError(f"{where}: there are no shapes{f' of {material!r}' if material else ''}")
+            self.shapes += found
+            self.material += [k] * len(found)
+        self.dimension = _dimension(where, self.shapes)
+        bodies = {id(shape.body) for shape in self.shapes if not isinstance(shape.body, Ground)}
+        if not bodies:
+            raise ModelError(f"{where}: all shapes belong to the ground, so nothing can touch")
+        if len(bodies) > MANY:
+            raise ModelError(f"{where}: {len(bodies)} bodies; detection is meant for at most {MANY}")
+        _require_able(where, self.shapes)
+        self.joined, self.skin = bool(joined), None if skin is None else float(number(where, "skin", skin, above=0))
+        self.given = {
+            "friction": friction,
+            "restitution": restitution,
+            "tangential_restitution": tangential_restitution,
+        }
+        self.laws = {key: self._table(where, key, value) for key, value in self.given.items()}
+        self.ignored = [tuple(self._places(where, x) for x in _pair(where, pair)) for pair in ignore]
+
+    def declare(self, system: System, equations: Equations) -> None:
+        """Check that its bodies belong to the system, and make its laws parameters; contacts come later."""
+        where, known = f"collisions {self.name!r}", {id(part) for part in system.parts}
+        for shape in self.shapes:
+            if not isinstance(shape.body, Ground) and id(shape.body) not in known:
+                kind = type(shape).__name__.lower()
+                raise ModelError(
+                    f"{where}: the {kind} of {shape.body.name!r} has no body in this system; add {shape.body.name!r} first"
+                )
+        for key, table in self.laws.items():
+            for value, pairs in _distinct(table):
+                label = "" if len(self.materials) == 1 else "[" + ", ".join(self.materials[k] for k in pairs[0]) + "]"
+                system.parameter(f"{self.name}.{key}{label}", value)
+
+    def law_values(self, parameters: Mapping[str, float]) -> np.ndarray:
+        """mu, e_N and e_F by the materials of two shapes, for values of the system's parameters."""
+        n = len(self.materials)
+        out = np.zeros((n, n, 3))
+        for c, (key, table) in enumerate(self.laws.items()):
+            for _, pairs in _distinct(table):
+                label = "" if n == 1 else "[" + ", ".join(self.materials[k] for k in pairs[0]) + "]"
+                for i, j in pairs:
+                    out[i, j, c] = out[j, i, c] = parameters[f"{self.name}.{key}{label}"]
+        return out
+
+    @property
+    def frictional(self) -> bool:
+        """Whether any pair has friction, or could have: a law that is a parameter of the system."""
+        return any(is_symbolic(x) or x != 0 for x in self.laws["friction"].values())
+
+    def _table(self, where: str, key: str, given: Any) -> dict[tuple[int, int], Scalar]:
+        """A law by pairs of materials (i <= j)."""
+        n = len(self.materials)
+        every = [(i, j) for i in range(n) for j in range(i, n)]
+        most = np.inf if key == "friction" else 1
+        if not isinstance(given, Mapping):
+            value = number(where, key, given, at_least=0, at_most=most)
+            return dict.fromkeys(every, value)
+        table = {}
+        for pair, value in given.items():
+            names = (pair, pair) if isinstance(pair, str) else _pair(where, pair)
+            for name in names:
+                if name not in self.materials:
+                    raise ModelError(
+                        f"{where}: {key} names the material {name!r}; there are {', '.join(map(repr, self.materials))}"
+                    )
+            i, j = sorted(self.materials.index(name) for name in names)
+            table[i, j] = number(where, f"{key} of {names}", value, at_least=0, at_most=most)
+        missing = [pair for pair in every if pair not in table]
+        if missing:
+            i, j = missing[0]
+            raise ModelError(f"{where}: {key} of {self.materials[i]!r} with {self.materials[j]!r} is missing")
+        return table
+
+    def _places(self, where: str, given: Any) -> list[int]:
+        """A shape, or all shapes of a body, by their numbers."""
+        found = [k for k, s in enumerate(self.shapes) if s is given or s.body is given]
+        if not found:
+            raise ModelError(f"{where}: ignore= names {given!r}, which is none of its shapes or bodies")
+        return found
+
+
+def collisions_of(system: System) -> Collisions | None:
+    """The part that detects contacts, if a system has one."""
+    found = [part for part in system.parts if isinstance(part, Collisions)]
+    if len(found) > 1:
+        names = ", ".join(repr(part.name) for part in found)
+        raise ModelError(
+            f"{system.name}: there are several parts that detect contacts, {names}; put all shapes into one"
+        )
+    return found[0] if found else None
+
+
+def _distinct(table: Mapping[tuple[int, int], Scalar]) -> list[tuple[Scalar, list[tuple[int, int]]]]:
+    """Entries of a table: one for all pairs where they are one object, else one for each pair."""
+    values = list(table.values())
+    if all(value is values[0] for value in values):
+        return [(values[0], list(table))]
+    return [(value, [pair]) for pair, value in table.items()]
+
+
+def _pair(where: str, given: Any) -> tuple[Any, Any]:
+    if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 2:
+        raise ModelError(f"{where}: a pair is needed, such as (a, b), got {given!r}")
+    return given[0], given[1]
+
+
+def _shapes(where: str, given: Any) -> list[Any]:
+    """Shapes, and those that bodies carry."""
+    if isinstance(given, (*SHAPES, Carrier)) or not isinstance(given, Iterable) or isinstance(given, str):
+        given = [given]
+    out: list[Any] = []
+    for item in given:
+        if isinstance(item, Carrier):
+            own = getattr(item, "shapes", ())
+            if not own:
+                raise ModelError(
+                    f"{where}: {item.name!r} carries no shapes; give shapes such as Sphere({item.name}.point(), 0.1)"
+                )
+            out += own
+        elif isinstance(item, SHAPES):
+            out.append(item)
+        elif isinstance(item, Point):
+            raise ModelError(f"{where}: {item} is a point; give a shape, such as Sphere({item}, 0.01)")
+        else:
+            raise ModelError(f"{where}: shapes of bodies are needed, such as Sphere(body.point(), 0.1), got {item!r}")
+    if len({id(s) for s in out}) < len(out):
+        raise ModelError(f"{where}: a shape is given twice")
+    return out
+
+
+def _dimension(where: str, shapes: Sequence[Any]) -> int:
+    dimensions = {shape_dimension(s) for s in shapes} - {None}
+    if len(dimensions) > 1:
+        raise ModelError(f"{where}: some shapes live in the plane, others in space")
+    if not dimensions:
+        raise ModelError(f"{where}: its shapes do not say whether they live in the plane or in space")
+    return int(dimensions.pop())  # type: ignore[arg-type]
+
+
+def shape_dimension(shape: Any) -> int | None:
+    """2 or 3, or None where a shape fits both."""
+    if isinstance(shape, (Sphere, Cavity)):
+        return shape.center.dimension
+    if isinstance(shape, Capsule):
+        return shape.end_1.dimension
+    if isinstance(shape, (Disk, Cylinder, Polyhedron)):
+        return 3
+    if isinstance(shape, ConvexPolygon):
+        return 2
+    if isinstance(shape, Plane):
+        return shape.dimension
+    return len(shape.size) if isinstance(shape, Box) else len(shape.semi_axes) if isinstance(shape, Ellipsoid) else None
+
+
+def _require_able(where: str, shapes: Sequence[Any]) -> None:
+    """Shapes that can be detected; moving half-spaces and holes do not meet each other."""
+    endless = [s for s in shapes if isinstance(s, (Plane, Cavity))]
+    if len({id(s.body) for s in endless if not isinstance(s.body, Ground)}) and len({id(s.body) for s in endless}) > 1:
+        names = ", ".join(sorted({f"{type(s).__name__} of {s.body.name!r}" for s in endless}))
+        raise ModelError(
+            f"{where}: half-spaces and cavities of two bodies always overlap: {names}; only one body may carry them"
+        )
+    for s in shapes:
+        if isinstance(s, (Ellipsoid, Disk, Graph)):
+            raise ModelError(
+                f"{where}: contacts of a {type(s).__name__} are not detected; declare them with Contact, or use a Capsule or a "
+                "Polyhedron"
+            )
+        if isinstance(s, Cylinder) and s.points == 0:
+            raise ModelError(
+                f"{where}: a cylinder is detected as a prism with so many sides as it has points; give points=, such as 16"
+            )
+
+
+__all__ = ["Collisions", "Line"]

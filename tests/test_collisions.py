@@ -1,0 +1,339 @@
+"""Runs with detected contacts: against declared contacts, textbook impacts and statics, in every scheme that can."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import stickslip as ss
+from stickslip.errors import InitialStateError, MethodError, ModelError, OptionError, TunnellingWarning
+from stickslip.schemes import METHODS
+
+G = 9.81
+FLOOR = ss.Plane([0, 0, 0], [0, 0, 1])
+NOT_ABLE = {"event-driven", "half-explicit-adaptive", "schatzman-paoli"}
+SMOOTH = {"moreau-variational", "half-explicit-acceleration"}  # without quaternions, or without friction
+ABLE = sorted(set(METHODS) - NOT_ABLE - SMOOTH)
+
+
+def solve(system: ss.System, t_end: float, dt: float, **options) -> ss.Solution:
+    return ss.solve(system, t_end=t_end, dt=dt, progress=False, **options)
+
+
+def two_balls(detected: bool) -> ss.System:
+    """One ball rolls along the floor into another one that bounces."""
+    s = ss.System("two balls")
+    s.add(ss.Gravity([0, 0, -G]))
+    m, J = ss.inertia.sphere(0.1, mass=1.0)
+    a = s.add(ss.RigidBody("a", mass=m, inertia=J, position=[0, 0, 0.1], velocity=[2, 0.1, 0]))
+    b = s.add(ss.RigidBody("b", mass=m, inertia=J, position=[0.4, 0.03, 0.15], angular_velocity=[1, 2, 3]))
+    skins = [ss.Sphere(body.point(), 0.1) for body in (a, b)]
+    law = {"friction": 0.3, "restitution": 0.4}
+    if detected:
+        s.add(ss.Collisions("touch", [*skins, FLOOR], **law))
+    else:
+        for name, pair in {"floor a": (skins[0], FLOOR), "floor b": (skins[1], FLOOR), "hit": skins}.items():
+            s.add(ss.Contact(name, *pair, **law))
+    return s
+
+
+@pytest.mark.parametrize("method", ABLE)
+def test_detected_contacts_move_as_declared_ones(method):
+    """The same gaps, laws and directions: trajectories agree to the tolerance, percussions sum up to the same."""
+    dt = 1e-3
+    if method == "generalized-alpha":
+        dt = 5e-4
+    detected, declared = (solve(two_balls(way), 0.25, dt, method=method) for way in (True, False))
+    assert declared.P_N[:, 2].max() > 0.1  # they meet
+    np.testing.assert_allclose(detected.q, declared.q, atol=1e-6)
+    np.testing.assert_allclose(detected.u, declared.u, atol=1e-5)
+    contacts = detected.contacts
+    assert contacts.between("a", "b").P_N.sum() == pytest.approx(declared.P_N[:, 2].sum(), rel=1e-5)
+    assert contacts.between("a", "ground").P_N.sum() == pytest.approx(declared.P_N[:, 0].sum(), rel=1e-5)
+    assert contacts.labels == ("a", "b", "ground")
+
+
+@pytest.mark.parametrize("method", sorted(SMOOTH))
+def test_frictionless_discs_move_as_declared_ones(method):
+    results = []
+    for detected in (True, False):
+        s = ss.System("discs")
+        a = s.add(ss.PlanarBody("a", mass=1, inertia=0.1, velocity=[1, 0]))
+        b = s.add(ss.PlanarBody("b", mass=2, inertia=0.1, position=[0.5, 0.05]))
+        pair = [ss.Sphere(x.point(), 0.1) for x in (a, b)]
+        law = {"restitution": 0.5}
+        s.add(ss.Collisions("hit", pair, **law) if detected else ss.Contact("hit", *pair, **law))
+        results.append(solve(s, 0.6, 1e-3, method=method))
+    assert abs(results[1].u[-1, 0] - 1) > 0.1
+    np.testing.assert_allclose(results[0].q, results[1].q, atol=1e-7)
+
+
+@pytest.mark.parametrize("method", sorted(NOT_ABLE))
+def test_schemes_that_cannot_say_so(method):
+    with pytest.raises((MethodError, OptionError), match=r"cannot (follow|treat)"):
+        solve(two_balls(True), 0.1, 1e-3, method=method)
+
+
+def test_a_tower_of_boxes_stands_and_every_joint_carries_what_is_above():
+    s = ss.System("tower")
+    s.add(ss.Gravity([0, 0, -G]))
+    place = [ss.Box(ss.ground.frame([0.01 * (-1) ** k, 0, 0.05 + 0.1 * k]), [0.1, 0.1, 0.1]) for k in range(4)]
+    boxes = [s.add(ss.solid(f"box {k}", shape, density=1000)) for k, shape in enumerate(place)]
+    s.add(ss.Collisions("touch", [*boxes, FLOOR], friction=0.5))
+    solution = solve(s, 0.1, 1e-3)
+    assert np.abs(solution.u[-1]).max() < 1e-8
+    last = solution.contacts.at(100)
+    assert solution.contacts.gap.min() > -1e-8
+    names = ["ground", *[b.name for b in boxes]]
+    for k in range(4):
+        carried = abs(last.between(names[k], names[k + 1]).percussion[:, 2].sum())
+        assert carried == pytest.approx((4 - k) * G * 1e-3, rel=1e-6)
+
+
+@pytest.mark.parametrize("mu, stays", [(0.6, True), (0.4, False)])
+def test_a_box_on_an_incline_sticks_or_slides(mu, stays):
+    """tan(alpha) = 0.5: it stays, or slides with g (sin - mu cos)."""
+    alpha = np.arctan(0.5)
+    n = np.array([np.sin(alpha), 0, np.cos(alpha)])
+    turn = ss.math.quaternion([0, 1, 0], alpha)
+    s = ss.System("incline")
+    s.add(ss.Gravity([0, 0, -G]))
+    box = s.add(ss.solid("box", ss.Box(ss.ground, [0.2, 0.1, 0.1]), density=500, position=0.05 * n, orientation=turn))
+    slope = ss.Box(ss.ground.frame(-0.5 * n, ss.math.quaternion_rotation(turn)), [4, 1, 1.0])
+    s.add(ss.Collisions("touch", [box, slope], friction=mu))
+    solution = solve(s, 0.3, 1e-3)
+    wanted = 0.0 if stays else G * (np.sin(alpha) - mu * np.cos(alpha)) * 0.3
+    assert np.linalg.norm(solution.u[-1, :3]) == pytest.approx(wanted, rel=1e-5, abs=1e-8)
+
+
+@pytest.mark.parametrize("speed", [300.0, 30.0])
+def test_a_projectile_does_not_pass_a_thin_wall(speed):
+    """1 cm, 300 m/s, a wall of 1 mm, dt = 1e-3: 300 times its thickness in a step."""
+    s = ss.System("projectile")
+    ball = s.add(
+        ss.solid("ball", ss.Sphere(ss.ground.point(-0.137, 0.01, 0.02), 0.005), density=7800, velocity=[speed, 0, 0])
+    )
+    wall = ss.Box(ss.ground, [0.001, 0.5, 0.5])
+    s.add(ss.Collisions("hit", [ball, wall], restitution=0.3))
+    solution = solve(s, 0.02, 1e-3)
+    assert solution.q[:, 0].max() < -0.0005 - 0.005 + 1e-8
+    assert solution.u[-1, 0] == pytest.approx(-0.3 * speed, rel=1e-6)
+
+
+def test_a_projectile_beside_a_wall_flies_on():
+    s = ss.System("miss")
+    ball = s.add(
+        ss.solid("ball", ss.Sphere(ss.ground.point(-0.137, 0.26, 0.0), 0.005), density=7800, velocity=[30, 0, 0])
+    )
+    s.add(ss.Collisions("miss", [ball, ss.Box(ss.ground, [0.001, 0.5, 0.5])], restitution=0.3))
+    solution = solve(s, 0.02, 1e-3)
+    np.testing.assert_allclose(solution.u[:, 0], 30.0)
+
+
+def test_velocity_level_schemes_warn_of_tunnelling():
+    s = ss.System("projectile")
+    ball = s.add(
+        ss.solid("bullet", ss.Sphere(ss.ground.point(-0.137, 0, 0), 0.005), density=7800, velocity=[300, 0, 0])
+    )
+    s.add(ss.Collisions("hit", [ball, ss.Box(ss.ground, [0.001, 0.5, 0.5])]))
+    with pytest.warns(TunnellingWarning, match="'bullet' moves 0.3 in a step of 0.001"):
+        solve(s, 0.003, 1e-3, method="moreau")
+
+
+def test_newtons_cradle():
+    """Five equal balls, restitution 1, a hair apart: the last one leaves with the speed of the first."""
+    s = ss.System("cradle")
+    R = 0.05
+    x = [-0.2, 0.0, *(np.arange(1, 4) * (2 * R + 1e-3))]
+    balls = [s.add(ss.solid(f"ball {k}", ss.Sphere(ss.ground.point(at, 0), R), density=1000)) for k, at in enumerate(x)]
+    s.add(ss.Collisions("line", balls, restitution=1.0))
+    u0 = s.u_initial
+    u0[0] = 1.0
+    solution = solve(s, 0.3, 1e-3, u0=u0)
+    np.testing.assert_allclose(solution.u[-1, ::3], [0, 0, 0, 0, 1], atol=1e-7)
+
+
+def test_a_ball_rolls_in_a_drum_as_a_declared_one():
+    results = []
+    for detected in (True, False):
+        s = ss.System("drum")
+        s.add(ss.Gravity([0, -G]))
+        ball = s.add(ss.PlanarBody("ball", mass=1, inertia=0.004, position=[0.39, 0.05]))
+        pair = ss.Sphere(ball.point(), 0.1), ss.Cavity(ss.ground.point(0, 0), 0.5)
+        rule = ss.Collisions("drum", pair, friction=0.3) if detected else ss.Contact("drum", *pair, friction=0.3)
+        s.add(rule)
+        results.append(solve(s, 1.0, 1e-3))
+    np.testing.assert_allclose(results[0].q, results[1].q, atol=1e-6)
+
+
+def test_materials_have_their_own_laws():
+    s = ss.System("materials")
+    s.add(ss.Gravity([0, -G]))
+    blocks = {}
+    for k, name in enumerate(("ice", "rubber")):
+        shape = ss.Box(ss.ground.frame([k, 0.05]), [0.1, 0.1])
+        blocks[name] = s.add(ss.solid(name, shape, density=100, velocity=[1, 0]))
+    table = {("ice", "floor"): 0.02, ("rubber", "floor"): 0.9, ("ice", "rubber"): 0.1}
+    table |= {"ice": 0.01, "rubber": 1.0, "floor": 0.0}
+    s.add(ss.Collisions("touch", {**blocks, "floor": ss.Line([0, 0], [0, 1])}, friction=table))
+    solution = solve(s, 0.1, 1e-3)
+    np.testing.assert_allclose(solution.u[-1, [0, 3]], 1 - 0.1 * G * np.array([0.02, 0.9]), rtol=1e-6)
+    changed = solve(s, 0.1, 1e-3, parameters={"touch.friction[rubber, floor]": 0.5})
+    assert changed.u[-1, 3] == pytest.approx(1 - 0.1 * G * 0.5, rel=1e-6)
+
+
+def test_contacts_are_saved_and_runs_continue(tmp_path):
+    s = two_balls(True)
+    solution = solve(s, 0.2, 1e-3)
+    again = ss.load(solution.save(tmp_path / "balls.h5"))
+    for name in ("step", "row", "shapes", "features", "point", "normal", "gap", "percussion"):
+        np.testing.assert_array_equal(getattr(again.contacts, name), getattr(solution.contacts, name))
+    half = solve(s, 0.1, 1e-3)
+    rest = solve(s, 0.2, 1e-3, start=half.state)
+    np.testing.assert_allclose(rest.q[-1], solution.q[-1], atol=1e-8)
+    thin = solve(s, 0.2, 1e-3, save_every=10)
+    np.testing.assert_array_equal(thin.q[-1], solution.q[-1])
+    assert thin.contacts.row.max() == 20
+    for ask in (ss.events, lambda x: ss.energy_ledger(x, s)):
+        with pytest.raises(OptionError, match="detected contacts"):
+            ask(solution)
+
+
+# --- statics and waves ------------------------------------------------------------------------------------------------
+
+
+def arch(thickness: float, stones: int = 9) -> ss.System:
+    """A semicircular arch of mean radius 1 on two abutments, in the plane."""
+    s = ss.System("arch")
+    s.add(ss.Gravity([0, -G]))
+    angles = np.linspace(0, np.pi, stones + 1)
+    inner, outer = 1 - thickness / 2, 1 + thickness / 2
+    bodies = []
+    for k in range(stones):
+        e = [np.array([np.cos(a), np.sin(a)]) for a in angles[k : k + 2]]
+        stone = ss.ConvexPolygon(ss.ground, [inner * e[0], outer * e[0], outer * e[1], inner * e[1]])
+        bodies.append(s.add(ss.solid(f"stone {k}", stone, density=1000)))
+    s.add(ss.Collisions("joints", [*bodies, ss.Line([0, 0], [0, 1])], friction=0.8))
+    return s
+
+
+@pytest.mark.parametrize("thickness, stands", [(0.16, True), (0.08, False)])
+def test_an_arch_stands_or_falls_as_statics_says(thickness, stands):
+    """A semicircular arch needs a thickness of 10.75 % of its radius [Couplet, Heyman, Milankovitch]."""
+    solution = solve(arch(thickness), 0.2, 2e-3)
+    speed = np.abs(solution.u[-1]).max()
+    assert speed < 1e-6 if stands else speed > 1e-2
+
+
+def test_dominoes_fall_in_a_steady_wave():
+    """Each one hits the next: after the first few, the time from one to the next no longer changes."""
+    s, n, h, d, gap = ss.System("dominoes"), 8, 0.048, 0.0075, 0.02
+    s.add(ss.Gravity([0, -G]))
+    shapes = [ss.Box(ss.ground.frame([k * (d + gap), h / 2]), [d, h]) for k in range(n)]
+    stones = [s.add(ss.solid(f"stone {k}", shape, density=600)) for k, shape in enumerate(shapes)]
+    s.add(ss.Collisions("touch", [*stones, ss.Line([0, 0], [0, 1])], friction=0.3))
+    u0 = s.u_initial
+    u0[0], u0[2] = 0.25, -0.25 / (h / 2)  # a push at the top of the first
+    solution = solve(s, 0.35, 5e-4, u0=u0)
+    hits = []
+    for k in range(n - 1):
+        touch = solution.contacts.between(f"stone {k}", f"stone {k + 1}")
+        hits.append(touch.step[touch.P_N > 0].min() * 5e-4)
+    between = np.diff(hits)
+    speed = (d + gap) / between[-3:]
+    assert np.ptp(between[-3:]) < 0.15 * between[-1]
+    assert np.all((speed > 0.8 * np.sqrt(G * h)) & (speed < 2 * np.sqrt(G * h)))
+    assert solution.contacts.gap.min() > -1e-7
+
+
+# --- bad input --------------------------------------------------------------------------------------------------------
+
+
+def test_bodies_that_begin_inside_each_other_are_named():
+    s = ss.System("overlap")
+    boxes = [
+        s.add(ss.solid(n, ss.Box(ss.ground.frame([x, 0, 0]), [1, 1, 1]), density=1)) for n, x in (("a", 0), ("b", 0.7))
+    ]
+    s.add(ss.Collisions("touch", boxes))
+    with pytest.raises(InitialStateError, match="'a' and 'b' begin inside each other, 0.3 deep"):
+        solve(s, 0.1, 1e-2)
+
+
+def body() -> ss.RigidBody:
+    return ss.RigidBody("b", mass=1, inertia=[1, 1, 1])
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda b: ss.Collisions("c", []), "there are no shapes"),
+        (lambda b: ss.Collisions("c", [b]), "'b' carries no shapes"),
+        (lambda b: ss.Collisions("c", [b.point()]), "is a point; give a shape"),
+        (lambda b: ss.Collisions("c", ["ball"]), "shapes of bodies are needed"),
+        (lambda b: ss.Collisions("c", [FLOOR]), "all shapes belong to the ground"),
+        (
+            lambda b: ss.Collisions("c", [ss.Sphere(b.point(), 1), ss.Line([0, 0], [0, 1])]),
+            "some shapes live in the plane",
+        ),
+        (lambda b: ss.Collisions("c", [ss.Sphere(body().point(), 1)]), "the sphere of 'b' has no body in this system"),
+        (lambda b: ss.Collisions("c", [ss.Sphere(b.point(), 1)], friction=-1), "friction = -1 must be"),
+        (lambda b: ss.Collisions("c", [ss.Sphere(b.point(), 1)], restitution=2), "restitution = 2 must be"),
+        (lambda b: ss.Collisions("c", [ss.Sphere(b.point(), 1)], skin=0), "skin = 0 must be"),
+        (lambda b: ss.Collisions("c", [ss.Ellipsoid(b, [1, 2, 3])]), "contacts of a Ellipsoid are not detected"),
+        (lambda b: ss.Collisions("c", [ss.Cylinder(b.point(), [0, 0, 1], 1, 2)]), "give points="),
+        (
+            lambda b: ss.Collisions("c", {"a": ss.Sphere(b.point(), 1)}, friction={("a", "b"): 1}),
+            "names the material 'b'",
+        ),
+        (lambda b: ss.Collisions("c", [ss.Sphere(b.point(), 1)], ignore=[(b, FLOOR)]), "none of its shapes"),
+        (lambda b: ss.Collisions("c", [ss.Plane([0, 0, 0], [0, 0, 1], b), FLOOR]), "always overlap"),
+        (lambda b: ss.Polyhedron(b, [(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)]), "lie in one plane"),
+        (
+            lambda b: ss.Polyhedron(b, [*np.eye(3), (0, 0, 0), (0.1, 0.1, 0.1)]),
+            "corner 4 .* is not a corner of its hull",
+        ),
+        (
+            lambda b: ss.Polyhedron(b, [(0, 0, 0), *np.eye(3)], [(0, 2, 1), (0, 1, 3), (0, 3, 2)]),
+            "not closed at the edge",
+        ),
+        (
+            lambda b: ss.Polyhedron(b, [(0, 0, 0), *np.eye(3)], [(0, 1, 2), (0, 3, 1), (0, 2, 3), (1, 3, 2)]),
+            "not convex",
+        ),
+        (lambda b: ss.ConvexPolygon(b, [(0, 0), (1, 0), (0.2, 0.2), (0, 1)]), "not those of a convex polygon"),
+        (lambda b: ss.solid("x", ss.Sphere(b.point(), 1), density=1), "draw its shapes on the ground"),
+        (lambda b: ss.solid("x", ss.Sphere(ss.ground.point(0, 0, 0), 1), density=-1), "density = -1 must be"),
+        (lambda b: ss.solid("x", FLOOR, density=1), "a Plane has no mass"),
+    ],
+)
+def test_bad_input_is_named(make, message):
+    s = ss.System()
+    own = s.add(body())
+    with pytest.raises(ModelError, match=message):
+        s.add(make(own))
+
+
+def test_two_parts_that_detect_are_refused():
+    s = ss.System("twice")
+    ball = s.add(body())
+    for name in ("first", "second"):
+        s.add(ss.Collisions(name, [ss.Sphere(ball.point(), 1), ss.Plane([0, 0, -3], [0, 0, 1])]))
+    with pytest.raises(ModelError, match="several parts that detect contacts, 'first', 'second'"):
+        solve(s, 0.1, 1e-2)
+
+
+def test_joined_bodies_do_not_touch_unless_asked():
+    """Two links of a chain overlap at their pin."""
+    for joined, error in ((False, False), (True, True)):
+        s = ss.System("chain")
+        links = [
+            s.add(ss.solid(n, ss.Box(ss.ground.frame([x, 0]), [1.2, 0.1]), density=1))
+            for n, x in (("a", 0.0), ("b", 1.0))
+        ]
+        s.add(ss.Revolute("pin", links[0].point(0.5, 0), links[1].point(-0.5, 0)))
+        s.add(ss.Collisions("touch", links, joined=joined))
+        if error:
+            with pytest.raises(InitialStateError, match="begin inside each other"):
+                solve(s, 0.01, 1e-3)
+        else:
+            solve(s, 0.01, 1e-3)
