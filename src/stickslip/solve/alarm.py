@@ -22,6 +22,7 @@ LASTING, PASSING, STEPS = 0.1, 0.5, 5.0
 DIP = 2  # rows on both sides
 # Work from outside is integrated by the trapezoidal rule, and known to this share of all that went in and out.
 ACCURACY = 0.05
+ROUNDING = 1e-9
 
 
 def energy_alarm(solution: Solution, system: System) -> None:
@@ -30,6 +31,9 @@ def energy_alarm(solution: Solution, system: System) -> None:
     if len(energy) < 2 or not np.isfinite(energy).all():
         return
     moves = max(float(solution.kinetic.max()), float(np.ptp(solution.potential)))
+    moves = max(
+        moves, ROUNDING * float(np.abs(energy).max())
+    )  # at rest nothing moves but rounding errors and tolerances
     if _rise(energy)[0] <= moves:
         return
     work = work_of_steps(solution, system)
