@@ -16,6 +16,7 @@ from stickslip.engine.state import State
 # As in engine.work, which loads the compiler.
 INSTRUCTION, RESUMED = 0, 3
 GO_ON, STOPPED = 1, 2
+ROUND_OFF = 1e-12  # of a residual: what is smaller may be due to rounding
 CHEAP = 2  # attempts of the compiled loop before other solvers are asked
 NOTHING = np.zeros((0, 4), np.int64)  # a program without instructions
 ROUNDING = 1e-9  # of a step, that the last time may miss t_end by
@@ -319,11 +320,13 @@ class ProgramRun:
         reached = f"{residual:.2e}" if np.isfinite(residual) else "not finite"
         what = f"no solution of the {stage.replace('_', ' ')} was found. Residual {reached} (tolerance {tolerance:g})"
         tried = f"after {count} iterations of Newton's method with restarts"
-        names = list(dict.fromkeys(trouble.solvers))
+        names = [name for name in dict.fromkeys(trouble.solvers) if name != "start"]
         tried += f", and by {', '.join(names)} on the linearised problem" if names else ""
         if trouble.no_solution:
             tried += "; its linearised problem has no solution, which enumeration of all modes proves"
             remedy = "a smaller dt does not help; less friction, another geometry or an impact law with other restitution does"
+        elif residual < ROUND_OFF:
+            remedy = f"tol = {tolerance:g} is below rounding: take tol={10 * residual:.0e} or more"
         elif not np.isfinite(residual):
             remedy = "the motion has exploded: a smaller dt or a scheme with implicit forces may help"
         else:
