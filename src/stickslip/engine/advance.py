@@ -11,7 +11,18 @@ from stickslip.engine.call import call_kernel
 from stickslip.engine.newton import GUESS, solve_problem
 from stickslip.engine.residual import gather
 from stickslip.engine.tables import Tables
-from stickslip.engine.work import GO_ON, IN_CHANGES, IN_CYCLES, INSTRUCTION, RESUMED, STOPPED, Options, Work, workspace
+from stickslip.engine.work import (
+    GO_ON,
+    IDLE,
+    IN_CHANGES,
+    IN_CYCLES,
+    INSTRUCTION,
+    RESUMED,
+    STOPPED,
+    Options,
+    Work,
+    workspace,
+)
 from stickslip.jit import jit_bare, jit_inline
 
 __all__ = ["Clock", "Options", "Work", "advance", "call", "observe", "workspace"]
@@ -23,32 +34,41 @@ CYCLES = 10
 @jit_inline
 def evaluate(tables: Tables, k: int, memory: np.ndarray, work: Work) -> None:
     """Give fields the sum of what the parts say."""
-    evaluation, offset = tables.evaluations[k], 0
+    evaluation, offset, instance = tables.evaluations[k], 0, 0
     for g in range(evaluation.group_0, evaluation.group_1):
         group = tables.groups[g]
         kind = tables.kinds[group.kind]
         row = kind.first
         for _ in range(kind.count):
-            gather(tables, group.inputs, group.n_in, row, memory, work)
-            call_kernel(group.kernel, work.inputs, 0, work.outputs, offset)
-            offset += group.n_out
+            idle = group.gap_kernel != 0
+            if idle:
+                for i in range(group.silent_0, group.silent_1):
+                    idle = idle and memory[tables.places[i].start + tables.dofs[row + tables.places[i].column]] == 0.0
+            work.offset[instance] = IDLE if idle else offset
+            if not idle:
+                gather(tables, group.inputs, group.n_in, row, memory, work)
+                call_kernel(group.kernel, work.inputs, 0, work.outputs, offset)
+                offset += group.n_out
             row += kind.width
+            instance += 1
     for s in range(evaluation.segment_0, evaluation.segment_1):
         segment = tables.segments[s]
         for i in range(segment.start, segment.start + segment.length):
             memory[i] = 0.0
-    offset = 0
+    instance = 0
     for g in range(evaluation.group_0, evaluation.group_1):
         group = tables.groups[g]
         kind = tables.kinds[group.kind]
         row = kind.first
         for number in range(kind.count):
-            for i in range(group.n_out):
-                target = tables.places[group.unknowns + i]
-                if number == 0 or target.once == 0:
-                    memory[target.start + tables.dofs[row + target.column]] += work.outputs[offset + i]
-            offset += group.n_out
+            offset = work.offset[instance]
+            if offset != IDLE:
+                for i in range(group.n_out):
+                    target = tables.places[group.unknowns + i]
+                    if number == 0 or target.once == 0:
+                        memory[target.start + tables.dofs[row + target.column]] += work.outputs[offset + i]
             row += kind.width
+            instance += 1
 
 
 @jit_bare

@@ -19,12 +19,15 @@ def check_mass(model: Model, t: float, q: np.ndarray, parameters: np.ndarray) ->
         if kind.M(0, kind.expressions.q).nnz():
             values = _evaluate(model, kind, [part for _, part in parts], "M", t, q, parameters)
             masses |= {k: M for (k, _), M in zip(parts, np.hsplit(values, len(parts)), strict=True)}
+    of_block: dict[int, list[int]] = {}
+    for k in masses:
+        of_block.setdefault(model.parts[k].blocks[0], []).append(k)
     for blocks in _coupled(model, masses):
         own = [model.system.blocks[b] for b in blocks]
-        at = dict(zip(blocks, np.cumsum([0, *[b.u.numel() for b in own]]), strict=False))
-        M = np.zeros((sum(b.u.numel() for b in own),) * 2)
-        for k in {k for k in masses if model.parts[k].blocks and model.parts[k].blocks[0] in at}:
-            u = [np.arange(at[b], at[b] + model.system.blocks[b].u.numel()) for b in model.parts[k].blocks]
+        at = dict(zip(blocks, np.cumsum([0, *[b.n_u for b in own]]), strict=False))
+        M = np.zeros((sum(b.n_u for b in own),) * 2)
+        for k in (k for b in blocks for k in of_block.get(b, ())):
+            u = [np.arange(at[b], at[b] + model.system.blocks[b].n_u) for b in model.parts[k].blocks]
             M[np.ix_(np.concatenate(u), np.concatenate(u))] += masses[k]
         _check_mass(model.system.name, M, [n for b in own for n in b.u_names])
 
@@ -110,7 +113,7 @@ def _evaluate(
     model: Model, kind: PartType, parts: list[Instance], name: str, t: float, q: np.ndarray, parameters: np.ndarray
 ) -> np.ndarray:
     """A function of a type for all of its instances at once, side by side."""
-    at = np.cumsum([0, *[b.q.numel() for b in model.system.blocks]])
+    at = np.cumsum([0, *[b.n_q for b in model.system.blocks]])
     rows = [[i for b in part.blocks for i in range(at[b], at[b + 1])] for part in parts]
     mine = parameters[np.array([part.parameters for part in parts], int)].T.reshape(-1, len(parts))
     return kind.evaluate(name, t, q[np.array(rows, int)].T, mine)

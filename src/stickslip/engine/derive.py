@@ -6,7 +6,7 @@ Instances that declare the same expressions share one type, so that it is differ
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -24,7 +24,7 @@ from stickslip.errors import ModelError
 from stickslip.model.declaration import APPROACH_SPEED, TIME, Contact, Coordinates, Equations
 from stickslip.model.system import System
 
-__all__ = ["ForceDirections", "Instance", "Model", "PartType", "Percussions", "derive"]
+__all__ = ["ForceDirections", "Instance", "Model", "PartType", "Percussions", "derive", "derive_template"]
 
 
 @dataclass(frozen=True)
@@ -68,11 +68,42 @@ def derive(system: System) -> Model:
             types[e.key] = PartType(e)
         return Instance(name, types[e.key], tuple(blocks), tuple(index[s.__hash__()] for s in used))
 
-    nodes = [instance(block.name, [i], Equations(block.name)) for i, block in enumerate(system.blocks)]
-    owner = {s.__hash__(): i for i, b in enumerate(system.blocks) for s in ca.symvar(ca.vertcat(b.q, b.u))}
-    declared = tuple(system.equations())
-    parts = [instance(e.name, _touched(e, owner), e) for e in declared]
+    nodes: list[Instance] = []
+    for i, block in enumerate(system.blocks):
+        if block.like is None:
+            nodes.append(instance(block.name, [i], Equations(block.name)))
+        else:
+            nodes.append(replace(nodes[block.like], name=block.name, blocks=(i,)))
+    used = [(i, b) for i, b in enumerate(system.blocks) if b.named]
+    owner = {s.__hash__(): i for i, b in used for s in ca.symvar(ca.vertcat(b.q, b.u))}
+    declared = tuple(system.declarations())
+    parts: list[Instance] = []
+    copied = {copy.like for copy in system.copies.values()}
+    first: dict[str, Instance] = {}
+    for e in declared:
+        copy = system.copies.get(e.name)
+        if copy is None:
+            parts.append(instance(e.name, _touched(e, owner), e))
+            if e.name in copied:
+                first[e.name] = parts[-1]
+        else:
+            parts.append(replace(first[copy.like], name=e.name, blocks=(copy.block,)))
     return Model(system, tuple(nodes), tuple(parts), declared)
+
+
+def derive_template(
+    blocks: Sequence[Coordinates], equations: Equations, parameters: Sequence[ca.SX]
+) -> tuple[PartType, tuple[int, ...]]:
+    """The type of a part of placeholder blocks, and which of the parameters it uses.
+
+    For contacts that are detected: their instances come later, and bring their numbers along.
+    """
+    index = {s.__hash__(): i for i, s in enumerate(parameters)}
+    everything = ca.veccat(*equations.expressions(), *[b.qdot for b in blocks])
+    used = sorted((s for s in ca.symvar(everything) if s.__hash__() in index), key=lambda s: index[s.__hash__()])
+    expressions = _localise(equations, blocks, used)
+    _check(equations.name, expressions, blocks)
+    return PartType(expressions), tuple(index[s.__hash__()] for s in used)
 
 
 def _touched(equations: Equations, owner: dict[int, int]) -> list[int]:

@@ -79,39 +79,30 @@ def close_all(tables: Tables, k: int, memory: np.ndarray, work: Work) -> bool:
 
 @jit_bare
 def _number_laws_last(tables: Tables, k: int, work: Work) -> int:
-    """Number the unknowns that are kept anew, those of laws last; how many others there are."""
+    """Number the unknowns that are kept anew, those of laws with branches last; how many others there are."""
     problem, x = tables.problems[k], work.x
-    m = 0
+    m = others = problem.n_smooth
     for last in range(2):
-        if last == 1:
-            others = m
         for g in range(problem.group_0, problem.group_1):
             group = tables.groups[g]
             kind = tables.kinds[group.kind]
             row, element = kind.first, group.element
+            b_0, b_1 = (group.law_0, group.law) if last == 0 else (group.law, group.law_1)
             for instance in range(group.instance, group.instance + kind.count):
-                for b in range(group.law, group.law_1):
+                for b in range(b_0, b_1):
                     law = tables.laws[b]
                     place = tables.places[group.unknowns + law.unknown]
                     first = place.start + tables.dofs[row + place.column]
-                    if work.offset[instance] == IDLE or work.branch[element + b - group.law_0] == OFF:
+                    if work.offset[instance] == IDLE or (last and work.branch[element + b - group.law_0] == OFF):
                         continue
-                    if last == 0 and x[first].column >= 0:
+                    if x[first].column >= 0:
                         for i in range(first, first + law.rows):
-                            x[i].column = -2
-                    elif last == 1 and x[first].column == -2:
-                        for i in range(first, first + law.rows):
-                            x[i].column = m
-                            x[m].kept = i
+                            x[i].column, x[m].kept = m, i
                             m += 1
                 row += kind.width
                 element += group.law_1 - group.law_0
         if last == 0:
-            for i in range(problem.n):
-                if x[i].column >= 0:
-                    x[i].column = m
-                    x[m].kept = i
-                    m += 1
+            others = m
     return others
 
 

@@ -22,43 +22,55 @@ COMPLIANCE = 1e-8
 
 @jit_inline
 def keep_unknowns(tables: Tables, k: int, work: Work) -> int:
-    """Fix the unknowns that laws determine by themselves, number the others; how many these are."""
+    """Fix the unknowns that laws determine by themselves, number the others; how many these are.
+
+    In a band their order is that of the table; else smooth ones come first, then those of laws.
+    """
     problem, dofs, x = tables.problems[k], tables.dofs, work.x
-    n = problem.n
-    for i in range(n):
-        x[i].column = 0
+    banded, m = problem.band >= 0, 0
+    for i in range(problem.n if banded else problem.n_smooth):
+        x[i].column, x[i].kept = i, i
+    if not banded:
+        m = problem.n_smooth
     for g in range(problem.group_0, problem.group_1):
         group = tables.groups[g]
-        if group.law == group.law_1:
+        if group.law_0 == group.law_1:
             continue
         kind = tables.kinds[group.kind]
-        row, element = kind.first, group.element + group.law - group.law_0
+        row, element = kind.first, group.element
         for instance in range(group.instance, group.instance + kind.count):
             offset = work.offset[instance]
-            for b in range(group.law, group.law_1):
-                law, branch = tables.laws[b], work.branch[element + b - group.law]
+            for b in range(group.law_0, group.law_1):
+                law = tables.laws[b]
+                branch = CLOSED if b < group.law else work.branch[element + b - group.law_0]
                 place = tables.places[group.unknowns + law.unknown]
                 first = place.start + dofs[row + place.column]
                 if offset == IDLE:
-                    for i in range(first, first + law.rows):
-                        x[i].column, x[i].step = -1, 0.0
-                elif branch != OFF:
-                    for i in range(first, first + law.rows):
-                        x[i].factor = 1.0 if branch == CLOSED else x[i].scale
-                    if branch == OPEN and law.own == 1:
-                        for e in range(law.y_end, law.z_end):
-                            i = first + tables.entries[e].row
+                    if banded:
+                        for i in range(first, first + law.rows):
                             x[i].column = -1
-                            x[i].step = x[i].residual / work.outputs[offset + tables.entries[e].output]
+                    continue
+                if branch == OFF:
+                    continue
+                for i in range(first, first + law.rows):
+                    x[i].factor = 1.0 if branch == CLOSED else x[i].scale
+                if branch == OPEN and law.own == 1:
+                    for e in range(law.y_end, law.z_end):
+                        i = first + tables.entries[e].row
+                        x[i].column = -1
+                        x[i].step = x[i].residual / work.outputs[offset + tables.entries[e].output]
+                elif not banded:
+                    for i in range(first, first + law.rows):
+                        x[i].column, x[m].kept = m, i
+                        m += 1
             row += kind.width
             element += group.law_1 - group.law_0
-    m = 0
-    for place_in_order in range(problem.order, problem.order + n):
-        i = tables.order[place_in_order].unknown
-        if x[i].column == 0:
-            x[i].column = m
-            x[m].kept = i
-            m += 1
+    if banded:
+        for place_in_order in range(problem.order, problem.order + problem.n):
+            i = tables.order[place_in_order].unknown
+            if x[i].column >= 0:
+                x[i].column, x[m].kept = m, i
+                m += 1
     return m
 
 

@@ -14,8 +14,9 @@ from stickslip.engine.gauss_seidel import contact_step
 from stickslip.engine.linearise import newton_step
 from stickslip.engine.residual import call_kernels, set_residual
 from stickslip.engine.tables import Tables
-from stickslip.engine.work import DEPENDENT, Options, Work
+from stickslip.engine.work import DEPENDENT, IDLE, Options, Work
 from stickslip.jit import jit_inline, records
+from stickslip.nonsmooth.laws import OFF
 
 # A start that is as good as rounding allows is taken as the solution (a mechanism at rest); one that is merely below the
 # tolerance is not: its error would add up over the steps, and velocities that change by less than the tolerance a step would
@@ -99,26 +100,17 @@ def _remember(tables: Tables, k: int, memory: np.ndarray, work: Work) -> None:
     for s in range(tables.problems[k].segment_0, tables.problems[k].segment_1):
         segment = tables.segments[s]
         for i in range(segment.length):
-            work.x[segment.first + i].start = memory[segment.start + i]
+            work.start[segment.first + i] = memory[segment.start + i]
 
 
 @jit_inline
 def _restart(tables: Tables, k: int, memory: np.ndarray, work: Work, share: float) -> None:
     """Back to the start, with a share of its multipliers."""
     problem = tables.problems[k]
-    for g in range(problem.group_0, problem.group_1):
-        group = tables.groups[g]
-        kind = tables.kinds[group.kind]
-        for row in range(kind.first, kind.first + kind.count * kind.width, kind.width):
-            for b in range(group.law_0, group.law_1):
-                place = tables.places[group.unknowns + tables.laws[b].unknown]
-                first = place.start + tables.dofs[row + place.column]
-                for i in range(first, first + tables.laws[b].rows):
-                    work.x[i].start *= share
     for s in range(problem.segment_0, problem.segment_1):
         segment = tables.segments[s]
         for i in range(segment.length):
-            memory[segment.start + i] = work.x[segment.first + i].start
+            memory[segment.start + i] = work.start[segment.first + i] * (1.0 if s < problem.segment else share)
 
 
 @jit_inline
@@ -139,15 +131,33 @@ def _release(tables: Tables, k: int, work: Work) -> bool:
                 place = tables.places[group.unknowns + tables.laws[b].unknown]
                 first = place.start + tables.dofs[row + place.column]
                 for i in range(first, first + tables.laws[b].rows):
-                    work.x[i].step = work.x[i].start
-                    found = found or work.x[i].start != 0.0
+                    work.x[i].step = work.start[i]
+                    found = found or work.start[i] != 0.0
     return found
 
 
 @jit_inline
 def _move(tables: Tables, k: int, memory: np.ndarray, work: Work, share: float) -> None:
     """Take a share of the step."""
-    for s in range(tables.problems[k].segment_0, tables.problems[k].segment_1):
+    problem, x = tables.problems[k], work.x
+    for s in range(problem.segment_0, problem.segment):
         segment = tables.segments[s]
         for i in range(segment.length):
-            memory[segment.start + i] -= share * work.x[segment.first + i].step
+            memory[segment.start + i] -= share * x[segment.first + i].step
+    for g in range(problem.group_0, problem.group_1):
+        group = tables.groups[g]
+        if group.law_0 == group.law_1:
+            continue
+        kind = tables.kinds[group.kind]
+        row, element = kind.first, group.element
+        for instance in range(group.instance, group.instance + kind.count):
+            if work.offset[instance] != IDLE:
+                for b in range(group.law_0, group.law_1):
+                    if b < group.law or work.branch[element + b - group.law_0] != OFF:
+                        law = tables.laws[b]
+                        place = tables.places[group.unknowns + law.unknown]
+                        at = tables.dofs[row + place.column]
+                        for a in range(law.rows):
+                            memory[law.home + at + a] -= share * x[place.start + at + a].step
+            row += kind.width
+            element += group.law_1 - group.law_0

@@ -5,8 +5,8 @@ The loop, the checks, the names of the columns of a solution and the event-drive
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -17,14 +17,34 @@ MULTIPLIERS = ("g", "gamma", "N", "F")  # spaces of constraints; each row belong
 
 
 @dataclass(frozen=True)
+class Detected:
+    """Contacts of one type that come and go while a program runs, with room for `capacity` of them.
+
+    Each has `numbers` numbers of its own in the memory; `columns` says which of them are the parameters of the type.
+    """
+
+    type: PartType
+    numbers: int
+    columns: tuple[int, ...]
+    capacity: int
+
+
+@dataclass(frozen=True)
 class Kind:
-    """All instances of one part type. `members` are their numbers among nodes and parts."""
+    """All instances of one part type. `members` are their numbers among nodes and parts; detected ones have none."""
 
     type: PartType
     is_node: bool
     members: np.ndarray
     blocks: np.ndarray  # (members, blocks)
     parameters: np.ndarray  # (members, parameters)
+    detected: Detected | None = None
+    own: Mapping[str, int] = field(default_factory=dict)  # of detected ones: first row in each space, first number
+
+    @property
+    def capacity(self) -> int:
+        """How many instances there can be."""
+        return len(self.members) if self.detected is None else self.detected.capacity
 
     def first(self) -> Kind:
         """The first instance alone."""
@@ -38,7 +58,7 @@ class Numbering:
     every block that it touches; its first row in each of the spaces g, gamma, N and F; its parameters.
     """
 
-    def __init__(self, model: Model):
+    def __init__(self, model: Model, detected: Sequence[Detected] = ()):
         self.model = model
         blocks = model.system.blocks
         self._first = {x: np.cumsum([0, *[getattr(b, f"n_{x}") for b in blocks]]) for x in ("q", "u")}
@@ -48,7 +68,19 @@ class Numbering:
         for x in MULTIPLIERS:
             at = np.cumsum([0, *[instance.type.n[x] for instance in self.instances]])
             self._own[x], self.size[x] = at[:-1], int(at[-1])
-        self.kinds = self._sorted()
+        self.n_parameters, self.n_numbers = len(model.system.parameter_symbols()), 0
+        self.kinds = (*self._sorted(), *map(self._room, detected))
+
+    def _room(self, detected: Detected) -> Kind:
+        """A kind for contacts that are detected: their rows come after those that are declared."""
+        own = {x: self.size[x] for x in MULTIPLIERS} | {"numbers": self.n_parameters + self.n_numbers}
+        for x in MULTIPLIERS:
+            self.size[x] += detected.capacity * detected.type.n[x]
+        self.n_numbers += detected.capacity * detected.numbers
+        blocks, parameters = (
+            np.zeros((0, n), np.int64) for n in (len(detected.type.expressions.n_q), len(detected.columns))
+        )
+        return Kind(detected.type, False, np.zeros(0, np.int64), blocks, parameters, detected, own)
 
     def _sorted(self) -> tuple[Kind, ...]:
         """Nodes first: on them it is found whether positions can be eliminated."""
@@ -74,9 +106,16 @@ class Numbering:
         return 1 + 2 * kind.blocks.shape[1] + len(MULTIPLIERS) + kind.parameters.shape[1]
 
     def dofs(self, kind: Kind) -> np.ndarray:
-        """The rows of all instances."""
-        out = np.zeros((len(kind.members), self.width(kind)), np.int64)
+        """The rows of all instances; those of detected ones know their blocks later."""
+        out = np.zeros((kind.capacity, self.width(kind)), np.int64)
         n = kind.blocks.shape[1]
+        if kind.detected is not None:
+            place = np.arange(kind.capacity)
+            for j, x in enumerate(MULTIPLIERS):
+                out[:, 1 + 2 * n + j] = kind.own[x] + place * kind.type.n[x]
+            numbers = kind.own["numbers"] + kind.detected.numbers * place
+            out[:, 1 + 2 * n + len(MULTIPLIERS) :] = numbers[:, None] + np.array(kind.detected.columns, np.int64)
+            return out
         for k in range(n):
             for j, x in enumerate(("q", "u")):
                 out[:, 1 + 2 * k + j] = self._first[x][kind.blocks[:, k]]
@@ -114,6 +153,10 @@ class Numbering:
         """The column in which an instance's first row of g, gamma, N or F stands."""
         return 1 + 2 * kind.blocks.shape[1] + MULTIPLIERS.index(space)
 
+    def starts(self, blocks: np.ndarray) -> np.ndarray:
+        """First coordinate and first velocity of blocks, as they stand in a row of integers: (rows, 2 blocks)."""
+        return np.stack([self._first["q"][blocks], self._first["u"][blocks]], axis=2).reshape(len(blocks), -1)
+
     def rows(self, kind: Kind, space: str) -> np.ndarray:
         """The same for all instances as numbers in the space: (members, components)."""
         pairs = self.places(kind, space)
@@ -132,7 +175,7 @@ class Numbering:
         """The sum over parts of a square matrix in the space of velocities ("M", "stiffness"), dense; for checks."""
         total = np.zeros((self.size["u"], self.size["u"]))
         for kind in self.kinds:
-            if kind.is_node or not kind.type.n_u:
+            if kind.is_node or kind.detected is not None or not kind.type.n_u:
                 continue
             rows = self.rows(kind, "u")
             values = self.evaluate(kind, name, t, q, parameters)

@@ -11,16 +11,18 @@ from stickslip.engine.tables import DENSE, SPARSE
 SMALL = 48  # unknowns, below which the dense loops are faster in any case
 
 
-def elimination_order(n: int, couplings: Sequence[np.ndarray]) -> tuple[np.ndarray, int]:
+def elimination_order(n: int, couplings: Sequence[np.ndarray], changes: bool = False) -> tuple[np.ndarray, int]:
     """An order of the unknowns, and the half bandwidth of the matrix in it; DENSE for small systems, SPARSE for the others.
 
     `couplings`: pairs (row, column) of the matrix. Chains of elements have bands of a few entries whatever their length.
     Elimination with row pivoting costs n b (2 b + 1) in a band and n^3/3 in full. What has no narrow band is stored as
-    triplets, and solved island by island.
+    triplets, and solved island by island; so is what `changes` while the loop runs.
     """
     natural = np.arange(n)
     if n < SMALL:
         return natural, DENSE
+    if changes:
+        return natural, SPARSE
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 

@@ -156,9 +156,17 @@ class StagePattern:
         return ca.Function(name, [*[self._symbols[n] for n in used], sheet.part.parameters], [y]), used, silent
 
 
-def updates_function(sheet: Stage, name: str, fields: Sequence[Field]) -> tuple[ca.Function, list[Field]]:
-    """The new values of fields one below the other, as a function of the fields that are returned too."""
+def updates_function(sheet: Stage, name: str, fields: Sequence[Field]) -> tuple[ca.Function, list[Field], list[Field]]:
+    """The new values of fields one below the other, as a function of the fields `used`; returns function, used, silent.
+
+    All values are zero where the fields `silent` are (percussions of an open contact); it is empty where that is not so.
+    """
     symbols = {**sheet.inputs, **sheet.unknowns}
     outputs = ca.vertcat(*[ca.densify(sheet.updates[each]) for each in fields])
     used = [each for each, s in symbols.items() if s.numel() and ca.depends_on(outputs, s)]
-    return ca.Function(f"{name}_update", [*[symbols[n] for n in used], sheet.part.parameters], [outputs]), used
+    silent = [each for each in used if each.space in SPACES]
+    multipliers = ca.vertcat(ca.SX(0, 1), *[symbols[each] for each in silent])
+    if not silent or not ca.substitute(outputs, multipliers, ca.SX.zeros(multipliers.numel())).is_zero():
+        silent = []
+    function = ca.Function(f"{name}_update", [*[symbols[n] for n in used], sheet.part.parameters], [outputs])
+    return function, used, silent

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import casadi as ca
 import numpy as np
 
 from stickslip.engine import tables as tb
@@ -17,7 +18,7 @@ from stickslip.engine.derive import Model
 from stickslip.engine.fields import DT, Field, Multipliers, Space, expand
 from stickslip.engine.flow import If, Repeat, StageFunction, Step, check_claims, fields_of, memory_of, stages_of
 from stickslip.engine.kernel import Kernel, compile_kernel
-from stickslip.engine.numbering import Kind, Numbering
+from stickslip.engine.numbering import Detected, Kind, Numbering
 from stickslip.engine.ordering import elimination_order
 from stickslip.engine.pattern import LawPattern, StagePattern, updates_function
 from stickslip.engine.stage import ZERO, Stage
@@ -25,7 +26,7 @@ from stickslip.engine.stage import ZERO, Stage
 
 @dataclass(frozen=True)
 class Layout:
-    """Where every field lies in the memory; the parameters come first."""
+    """Where every field lies in the memory; the parameters come first, then the numbers of detected contacts."""
 
     start: Mapping[Field, int]
     size: Mapping[Field, int]
@@ -58,6 +59,7 @@ class Program:
     """Everything the loop needs, and nothing that depends on the numbers of a run."""
 
     model: Model
+    numbering: Numbering
     layout: Layout
     tables: tb.Tables
     begin: np.ndarray  # instructions before the first step
@@ -83,20 +85,22 @@ def assemble(
     carry: Mapping[Field | Multipliers, Field | Multipliers] | None = None,
     results: Sequence[Field | Multipliers] = (),
     given: Sequence[Field] = (),
+    detected: Sequence[Detected] = (),
     name: str = "the program",
 ) -> Program:
     """Compile a scheme for a model.
 
     `begin` and `step` are the scheme's stages, `carry` says which field becomes which of the next step, `results` are fields
-    that have a value after every step, `given` those that have one before. `name` is for messages.
+    that have a value after every step, `given` those that have one before. `detected`: kinds of contacts that come and go
+    while it runs, with room for so many of each (see `engine.detected`). `name` is for messages.
     """
-    numbering = Numbering(model)
+    numbering = Numbering(model, detected)
     stages = list(dict.fromkeys([*stages_of(begin), *stages_of(step)]))
     sheets = {stage: _write(stage, numbering.kinds) for stage in stages}
     copies = dict(zip(expand(carry or {}), expand((carry or {}).values()), strict=True))
     memory = memory_of(name, sheets, begin, step, copies, tuple(expand(results)), given)
     fields = fields_of(sheets, given, copies, tuple(copies.values()), tuple(expand(results)))
-    layout = _lay_out(fields, numbering, len(model.system.parameter_symbols()))
+    layout = _lay_out(fields, numbering)
     for stage in stages:
         _check_claims(stage.__name__, sheets[stage], numbering)
 
@@ -128,6 +132,7 @@ def assemble(
 
     return Program(
         model=model,
+        numbering=numbering,
         layout=layout,
         tables=builder.tables.tables(),
         begin=_array(code(begin), 4),
@@ -145,8 +150,9 @@ def _copy(layout: Layout, source: Field, target: Field) -> list[int]:
     return [tb.COPY, layout.start[source], layout.start[target], layout.size[target]]
 
 
-def _lay_out(fields: Sequence[Field], numbering: Numbering, n_parameters: int) -> Layout:
-    start, size, total = {}, {}, n_parameters
+def _lay_out(fields: Sequence[Field], numbering: Numbering) -> Layout:
+    n_parameters = numbering.n_parameters
+    start, size, total = {}, {}, n_parameters + numbering.n_numbers
     for each in fields:
         start[each], size[each] = total, numbering.size[each.space]
         total += size[each]
@@ -155,8 +161,10 @@ def _lay_out(fields: Sequence[Field], numbering: Numbering, n_parameters: int) -
 
 def _check_claims(name: str, sheets: Sequence[Stage], numbering: Numbering) -> None:
     """All nodes, and one instance of each type of part."""
-    kinds = [kind if kind.is_node else kind.first() for kind in numbering.kinds]
-    check_claims(name, sheets, lambda k, where: numbering.rows(kinds[k], where), [kind.parameters for kind in kinds])
+    declared = [(kind, sheet) for kind, sheet in zip(numbering.kinds, sheets, strict=True) if not kind.detected]
+    kinds = [kind if kind.is_node else kind.first() for kind, _ in declared]
+    rows = lambda k, where: numbering.rows(kinds[k], where)  # noqa: E731
+    check_claims(name, [sheet for _, sheet in declared], rows, [kind.parameters for kind in kinds])
 
 
 def _write(stage: StageFunction, kinds: Sequence[Kind]) -> list[Stage]:
@@ -186,7 +194,8 @@ class _ProgramBuilder:
         for kind in numbering.kinds:
             rows = numbering.dofs(kind)
             first, _ = self.tables.append("dofs", rows.ravel())
-            self.tables.record("kinds", count=len(rows), capacity=len(rows), first=first, width=rows.shape[1])
+            count = len(kind.members)
+            self.tables.record("kinds", count=count, capacity=kind.capacity, first=first, width=rows.shape[1])
 
     def _needs(self, **sizes: int) -> None:
         for name, size in sizes.items():
@@ -217,13 +226,13 @@ class _ProgramBuilder:
         fields = list(dict.fromkeys(each for sheet in sheets for each in sheet.updates))
         if not fields:
             return None
-        group_0, outputs = self.tables.length["groups"], 0
+        group_0, outputs, instances = self.tables.length["groups"], 0, 0
         taken: set[Field] = set()
         for k, (kind, sheet) in enumerate(zip(self.numbering.kinds, sheets, strict=True)):
             mine = [each for each, value in sheet.updates.items() if value.numel() and each not in taken]
             if not mine:
                 continue
-            function, used = updates_function(sheet, name, mine)
+            function, used, silent = updates_function(sheet, name, mine)
             kernel = self._compiled(function)
             once = {each for each in mine if each.space == Space.ONE and each in sheet.claims}  # the same for all
             places = [self._places(kind, [each]) for each in mine]
@@ -235,12 +244,13 @@ class _ProgramBuilder:
             group = dict.fromkeys(tb.GROUP.names or (), 0)
             group |= {"kind": k, "kernel": kernel.address, "n_in": kernel.n_in, "n_out": kernel.n_out}
             group |= {"inputs": self._inputs(kind, used)}
-            group |= {"unknowns": self._append_places(*targets)[0]}
+            group |= {"unknowns": self._append_places(*targets)[0], "gap_kernel": int(bool(silent))}
+            group["silent_0"], group["silent_1"] = self._append_places(self._places(kind, silent))
             self.tables.record("groups", **group)
-            outputs += kernel.n_out * len(kind.members)
+            outputs, instances = outputs + kernel.n_out * kind.capacity, instances + kind.capacity
         cleared = [(self.layout.start[x], 0, self.layout.size[x]) for x in fields]
         segment_0, segment_1 = self.tables.append("segments", cleared)
-        self._needs(outputs=outputs)
+        self._needs(outputs=outputs, instances=instances)
         return self.tables.record(
             "evaluations",
             group_0=group_0,
@@ -253,7 +263,12 @@ class _ProgramBuilder:
 
     def problem(self, name: str, sheets: Sequence[Stage]) -> int | None:
         """Add the one-step problem of a stage; return its number, or None if it has no unknowns."""
+        by_laws = {law.by for sheet in sheets for law in sheet.laws}
+        for sheet in sheets:
+            for each in by_laws & {u for u, rows in sheet.equations.items() if not ca.SX(rows).is_zero()}:
+                raise TypeError(f"{name}: a law and an equation determine {each}; it must be one of them")
         unknowns = list(dict.fromkeys(u for sheet in sheets for u in sheet.unknowns))
+        unknowns.sort(key=lambda u: u in by_laws)  # smooth ones first
         first: dict[Field, int] = {}
         n = 0
         for u in unknowns:
@@ -263,13 +278,14 @@ class _ProgramBuilder:
             return None
         segments = [(self.layout.start[u], first[u], self.layout.size[u]) for u in unknowns]
         segment_0, segment_1 = self.tables.append("segments", segments)
+        n_smooth = sum(self.layout.size[u] for u in unknowns if u not in by_laws)
         group_0 = self.tables.length["groups"]
         outputs = instances = elements = entries = 0
         couplings: list[np.ndarray] = []
         nodes = np.arange(n)  # unknowns that belong together; negative for multipliers
         for k, (kind, sheet) in enumerate(zip(self.numbering.kinds, sheets, strict=True)):
             pattern = StagePattern(sheet)
-            count = len(kind.members)
+            count = kind.capacity
             places = self.numbering.places_of(kind, [(u.space, first[u]) for u in sheet.unknowns])
             columns = self.numbering.dofs(kind)[:, places[:, 1]] + places[:, 0]
             if kind.is_node:
@@ -283,12 +299,13 @@ class _ProgramBuilder:
             group |= {"unknowns": self._append_places(places)[0], "n_unknowns": len(places)}
             group |= {"instance": instances, "element": elements}
             self.tables.record("groups", **group)
-            couplings.append(_couplings(pattern, laws, columns))
+            couplings.append(_couplings(pattern, laws, columns[: len(kind.members)]))
             instances, elements = instances + count, elements + count * len(laws)
             outputs += group["n_out"] * count
             entries += _largest(pattern, laws) * count
             self._needs(local=len(places))
-        order, band = elimination_order(n, couplings)
+        detects = any(kind.detected for kind in self.numbering.kinds)
+        order, band = elimination_order(n, couplings, detects)
         order_0, _ = self.tables.append("order", np.column_stack([order, nodes[order]]))
         self._needs(unknowns=n, instances=instances, elements=elements, outputs=outputs)
         if band == tb.SPARSE:
@@ -298,14 +315,14 @@ class _ProgramBuilder:
         return self.tables.record(
             "problems",
             n=n,
-            n_elements=elements,
+            n_smooth=n_smooth,
             group_0=group_0,
             group_1=self.tables.length["groups"],
             segment_0=segment_0,
+            segment=segment_0 + sum(u not in by_laws for u in unknowns),
             segment_1=segment_1,
             order=order_0,
             band=band,
-            n_entries=entries,
         )
 
     def _group(
@@ -347,7 +364,8 @@ class _ProgramBuilder:
             kind=law.kind,
             rows=law.size,
             unknown=law.unknown,
-            column=self.numbering.column(kind, law.by.space) if law.kind != ZERO else 0,
+            home=self.layout.start[law.by] + law.first,
+            column=self.numbering.column(kind, law.by.space),
             **{key: -1 if f is None else self.layout.start[f] + law.first for key, f in masks.items()},
             y=law.y,
             z=law.z,

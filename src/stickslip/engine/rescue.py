@@ -61,8 +61,12 @@ class Unknowns:
 
 def rescue(tables: Tables, k: int, memory: np.ndarray, work: Work, options: Options) -> Rescue:
     """Solve stage k from the start of the compiled iterations, with multipliers of zero; the memory holds what was found."""
+    groups = tables.groups.copy()
+    groups["gap_kernel"] = 0  # no instance is idle here: the linearised problem has all contacts
+    tables = tables._replace(groups=groups)
     unknowns, solvers = Unknowns(tables, k, memory), []
-    x = work.x["start"][: int(tables.problems[k]["n"])].copy()
+    x = work.start[: int(tables.problems[k]["n"])].copy()
+    x[int(tables.problems[k]["n_smooth"]) :] = 0.0
     unknowns.set(x)
     error = evaluate_stage(tables, k, memory, work, options, True)
     best, least, last, none = x, error, None, False

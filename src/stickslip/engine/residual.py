@@ -76,7 +76,7 @@ def call_kernels(
                 awakes = not fresh and work.offset[i] == IDLE
                 work.offset[i] = offset
                 if awakes:
-                    _scale_laws(tables, g, row, offset, work, prox, factor)
+                    _scale_laws(tables, g, row, offset, problem.n_smooth, work, prox, factor)
                 offset += group.n_out
             row += kind.width
     if fresh:
@@ -84,9 +84,21 @@ def call_kernels(
 
 
 @jit_inline
-def _scale_laws(tables: Tables, g: int, row: int, offset: int, work: Work, prox: float, factor: float) -> None:
-    """Scales and prox parameters of the laws of one instance."""
+def _scale_laws(
+    tables: Tables, g: int, row: int, offset: int, n_smooth: int, work: Work, prox: float, factor: float
+) -> None:
+    """Scales and prox parameters of the laws of one instance, for the diagonal of the smooth rows."""
     group, pairs, outputs, x = tables.groups[g], tables.pairs, work.outputs, work.x
+    for b in range(group.law_0, group.law_1):
+        place = tables.places[group.unknowns + tables.laws[b].unknown]
+        first = place.start + tables.dofs[row + place.column]
+        for i in range(first, first + tables.laws[b].rows):
+            x[i].pivot = 0.0
+    for e in range(group.diagonal_0, group.diagonal_1):
+        place = tables.places[group.unknowns + tables.entries[e].row]
+        i = place.start + tables.dofs[row + place.column]
+        if i >= n_smooth:
+            x[i].pivot += outputs[offset + tables.entries[e].output]
     for b in range(group.law_0, group.law_1):
         law = tables.laws[b]
         delassus, value, component = 0.0, 0.0, 0
@@ -98,8 +110,9 @@ def _scale_laws(tables: Tables, g: int, row: int, offset: int, work: Work, prox:
                 value += outputs[offset + pairs[e].y]
             else:
                 place = tables.places[group.unknowns + pairs[e].row]
-                inverse = x[place.start + tables.dofs[row + place.column]].inverse
-                value -= outputs[offset + pairs[e].y] * (outputs[offset + pairs[e].z] * inverse)
+                diagonal = x[place.start + tables.dofs[row + place.column]].pivot
+                product = outputs[offset + pairs[e].y] * outputs[offset + pairs[e].z]
+                value -= product / diagonal if diagonal != 0.0 else product
         delassus = max(delassus, abs(value))
         if delassus == 0.0:
             delassus = 1.0
@@ -114,26 +127,26 @@ def _scale_laws(tables: Tables, g: int, row: int, offset: int, work: Work, prox:
 @jit_inline
 def _set_scales(tables: Tables, k: int, work: Work, prox: float, factor: float) -> None:
     """Row and column scales and prox parameters, from the Jacobian at the start of the iteration."""
-    problem = tables.problems[k]
-    n, x = problem.n, work.x
-    for i in range(n):
-        x[i].inverse, x[i].unit, x[i].prox = 0.0, 1.0, 1.0
+    problem, x = tables.problems[k], work.x
+    for i in range(problem.n_smooth):
+        x[i].pivot, x[i].unit = 0.0, 1.0
     for g in range(problem.group_0, problem.group_1):
         group = tables.groups[g]
+        if group.diagonal_0 == group.diagonal_1:
+            continue
         kind = tables.kinds[group.kind]
         row = kind.first
-        for i in range(group.instance, group.instance + kind.count):
-            offset = work.offset[i]
+        for instance in range(group.instance, group.instance + kind.count):
+            offset = work.offset[instance]
             if offset != IDLE:
                 for e in range(group.diagonal_0, group.diagonal_1):
                     place = tables.places[group.unknowns + tables.entries[e].row]
-                    x[place.start + tables.dofs[row + place.column]].inverse += work.outputs[
-                        offset + tables.entries[e].output
-                    ]
+                    i = place.start + tables.dofs[row + place.column]
+                    if i < problem.n_smooth:
+                        x[i].pivot += work.outputs[offset + tables.entries[e].output]
             row += kind.width
-    for i in range(n):
-        x[i].inverse = 1.0 / x[i].inverse if x[i].inverse != 0.0 else 1.0
-        x[i].scale = abs(x[i].inverse)
+    for i in range(problem.n_smooth):
+        x[i].scale = 1.0 / abs(x[i].pivot) if x[i].pivot != 0.0 else 1.0
         x[i].factor = x[i].scale
     for g in range(problem.group_0, problem.group_1):
         group = tables.groups[g]
@@ -141,49 +154,56 @@ def _set_scales(tables: Tables, k: int, work: Work, prox: float, factor: float) 
             continue
         kind = tables.kinds[group.kind]
         row = kind.first
-        for i in range(group.instance, group.instance + kind.count):
-            if work.offset[i] != IDLE:
-                _scale_laws(tables, g, row, work.offset[i], work, prox, factor)
+        for instance in range(group.instance, group.instance + kind.count):
+            if work.offset[instance] != IDLE:
+                _scale_laws(tables, g, row, work.offset[instance], problem.n_smooth, work, prox, factor)
             row += kind.width
 
 
 @jit_inline
 def set_residual(tables: Tables, k: int, memory: np.ndarray, work: Work) -> float:
     """Choose the branch of every law and write the residual; its size, or inf if anything is not finite."""
-    problem = tables.problems[k]
-    n, outputs, dofs, x = problem.n, work.outputs, tables.dofs, work.x
-    for i in range(n):
+    problem, outputs, dofs, x = tables.problems[k], work.outputs, tables.dofs, work.x
+    for i in range(problem.n_smooth):
         x[i].residual = 0.0
     for g in range(problem.group_0, problem.group_1):
         group = tables.groups[g]
         kind = tables.kinds[group.kind]
         row = kind.first
-        for i in range(group.instance, group.instance + kind.count):
-            offset = work.offset[i]
+        for instance in range(group.instance, group.instance + kind.count):
+            offset = work.offset[instance]
             if offset != IDLE:
+                for b in range(group.law_0, group.law):
+                    place = tables.places[group.unknowns + tables.laws[b].unknown]
+                    x[place.start + dofs[row + place.column]].residual = 0.0
                 for e in range(group.row_0, group.row_1):
                     place = tables.places[group.unknowns + tables.entries[e].row]
                     x[place.start + dofs[row + place.column]].residual += outputs[offset + tables.entries[e].output]
             row += kind.width
     error, total = 0.0, 0.0
-    for i in range(n):
+    for i in range(problem.n_smooth):
         size = abs(x[i].residual) * x[i].factor
         total += size
         if size > error:
             error = size
     for g in range(problem.group_0, problem.group_1):
         group = tables.groups[g]
-        if group.law == group.law_1:
+        if group.law_0 == group.law_1:
             continue
         kind = tables.kinds[group.kind]
-        row, element = kind.first, group.element + group.law - group.law_0
-        for i in range(group.instance, group.instance + kind.count):
-            if work.offset[i] != IDLE:
-                for b in range(group.law, group.law_1):
-                    worst = _law_residual(tables, g, b, row, work.offset[i], element + b - group.law, memory, work)
-                    total += worst
-                    if worst > error:
-                        error = worst
+        row, element = kind.first, group.element
+        for instance in range(group.instance, group.instance + kind.count):
+            offset = work.offset[instance]
+            if offset != IDLE:
+                for b in range(group.law_0, group.law_1):
+                    if b < group.law:
+                        place = tables.places[group.unknowns + tables.laws[b].unknown]
+                        size = abs(x[place.start + dofs[row + place.column]].residual)
+                    else:
+                        size = _law_residual(tables, g, b, row, offset, element + b - group.law_0, memory, work)
+                    total += size
+                    if size > error:
+                        error = size
             row += kind.width
             element += group.law_1 - group.law_0
     return error if total < np.inf else np.inf

@@ -31,9 +31,10 @@ KIND = _integers("count", "capacity", "first", "width")
 # A place that depends on the instance: in the memory, or among the unknowns of a problem. `once`: of the first instance only.
 PLACE = _integers("start", "column", "once")
 
-# `n` unknowns; where this problem's rows begin and end in the other tables. `order` is where its order of elimination begins,
-# `band` the half bandwidth in that order, or one of the two below.
-PROBLEM = _integers("n", "n_elements", "group_0", "group_1", "segment_0", "segment_1", "order", "band", "n_entries")
+# `n` unknowns, the first `n_smooth` of which are not determined by laws; where this problem's rows begin and end in the other
+# tables (the segments of the smooth unknowns up to `segment`). `order` is where its order of elimination begins, `band` the
+# half bandwidth in that order, or one of the two below.
+PROBLEM = _integers("n", "n_smooth", "group_0", "group_1", "segment_0", "segment", "segment_1", "order", "band")
 DENSE, SPARSE = -1, -2
 
 # A vector of unknowns: `length` of them from `first` on lie in the memory from `start` on.
@@ -49,7 +50,8 @@ EVALUATION = _integers("group_0", "group_1", "segment_0", "segment_1")  # segmen
 # summands of the residual and its Jacobian (all of them `ENTRY`); `law_0` to `law` are bilateral constraints, `law` to `law_1`
 # laws with branches. `instance` and `element` number the first instance and the first law. Where `gap_kernel` is not 0, an
 # instance whose places `silent` hold zeros, and whose gaps this kernel finds open, contributes nothing and is left out.
-# In an evaluation the outputs are added to the places from `unknowns` on.
+# In an evaluation the outputs are added to the places from `unknowns` on; where `gap_kernel` is not 0, they vanish with what is
+# silent.
 GROUP = _integers(
     *("kind", "kernel", "n_in", "n_out", "inputs", "unknowns", "n_unknowns"),
     *("row_0", "row_1", "entry_0", "entry_1", "diagonal_0", "diagonal_1", "law_0", "law", "law_1"),
@@ -59,12 +61,26 @@ GROUP = _integers(
 # An output that is added to the row of a local unknown, or its derivative by a local unknown; of laws the row is a component.
 ENTRY = _integers("row", "unknown", "output")
 
-# A law of so many `rows`, those of the local unknowns from `unknown` on. Its masks open_where, mark, only_where, except_where
-# are starts of places in `column`, or -1. y, z and radius are outputs; the derivatives of y are the entries from `y_0` to
-# `y_end`, those of z from there to `z_end`, those of the radius from there to `radius_end`. `own` is 1 if z depends on its own
-# unknown alone, so that z = 0 fixes it without a linear system. The pairs are products that make up dy/dz.
+# A law of so many `rows`, those of the local unknowns from `unknown` on, which lie in the memory from `home` on. Its masks
+# open_where, mark, only_where, except_where are starts of places in `column`, or -1. y, z and radius are outputs; the
+# derivatives of y are the entries from `y_0` to `y_end`, those of z from there to `z_end`, those of the radius from there to
+# `radius_end`. `own` is 1 if z depends on its own unknown alone, so that z = 0 fixes it without a linear system. The pairs are
+# products that make up dy/dz.
 LAW = _integers(
-    *("kind", "rows", "unknown", "column", "open_where", "mark", "only_where", "except_where", "y", "z", "radius"),
+    *(
+        "kind",
+        "rows",
+        "unknown",
+        "home",
+        "column",
+        "open_where",
+        "mark",
+        "only_where",
+        "except_where",
+        "y",
+        "z",
+        "radius",
+    ),
     *("y_0", "y_end", "z_end", "radius_end", "own", "pair_0", "pair_1"),
 )
 PAIR = _integers(

@@ -24,12 +24,12 @@ class Options(NamedTuple):
     attempt_1: int = 1000
 
 
-# What belongs to an unknown and to its row: residual, step, start of the iterations; inverse of the diagonal of a smooth row;
+# What belongs to an unknown and to its row: residual, step, pivot (diagonal of the Jacobian);
 # scale of the row (1/diagonal, or the Delassus diagonal of a law), unit of the unknown (1, or 1/Delassus diagonal), prox
 # parameter, factor of the row (given the branch of its law); `column` in the linear system, or -1, and the unknown that is
 # `kept` as this column.
 STATE = np.dtype(
-    [(name, np.float64) for name in ("residual", "step", "start", "inverse", "scale", "unit", "prox", "factor")]
+    [(name, np.float64) for name in ("residual", "step", "pivot", "scale", "unit", "prox", "factor")]
     + [("column", np.int64), ("kept", np.int64)]
 )
 
@@ -42,6 +42,7 @@ class Work(NamedTuple):
     gaps: np.ndarray
     offset: np.ndarray  # by instance: where its outputs begin, or IDLE
     x: np.ndarray  # by unknown: STATE
+    start: np.ndarray  # of the iterations, by unknown
     branch: np.ndarray  # by law
     direction: np.ndarray
     weight: np.ndarray
@@ -74,6 +75,7 @@ def workspace(program: Program) -> Work:
         gaps=np.zeros(size.gaps),
         offset=np.zeros(size.instances, np.int64),
         x=records(np.zeros(size.unknowns, STATE)),
+        start=np.zeros(size.unknowns),
         branch=np.zeros(size.elements, np.int64),
         direction=np.zeros((size.elements, 4)),
         weight=np.zeros((2, 3, 3)),

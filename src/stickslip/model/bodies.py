@@ -8,7 +8,7 @@ import numpy as np
 
 from stickslip.errors import ModelError
 from stickslip.math import Scalar, Vector, array, column, cross, diag, dot, is_symbolic, quaternion_rotation, rotation
-from stickslip.model.declaration import Equations
+from stickslip.model.declaration import Coordinates, Equations
 from stickslip.model.frames import Axis, Carrier, Frame, Ground, Point, ground, parameters, rate, velocities_of
 from stickslip.model.given import number, numbers
 from stickslip.model.system import System
@@ -43,10 +43,13 @@ class Body(Carrier):
         self.name = name
         self._q: np.ndarray | None = None
         self._u: np.ndarray | None = None
+        self._block: Coordinates | None = None  # of one of many equal bodies: its symbols are made when they are needed
 
     @property
     def q(self) -> np.ndarray:
         """Symbols of the coordinates."""
+        if self._q is None and self._block is not None:
+            self._q = array(self._block.q)
         if self._q is None:
             raise ModelError(f"body {self.name!r} belongs to no system yet; add it first: system.add({self.name})")
         return self._q
@@ -54,6 +57,8 @@ class Body(Carrier):
     @property
     def u(self) -> np.ndarray:
         """Symbols of the velocities."""
+        if self._u is None and self._block is not None:
+            self._u = array(self._block.u)
         if self._u is None:
             raise ModelError(f"body {self.name!r} belongs to no system yet; add it first: system.add({self.name})")
         return self._u

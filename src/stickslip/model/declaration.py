@@ -7,7 +7,7 @@ directions and kernels follow from them elsewhere.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from math import isfinite
 from typing import Any
 
@@ -37,6 +37,20 @@ class Coordinates:
     qdot: ca.SX
     q_units: tuple[str, ...] = ()  # empty: not known
     u_units: tuple[str, ...] = ()
+
+    @property
+    def like(self) -> int | None:
+        """The block that this one is a copy of, see `model.many`."""
+        return None
+
+    @property
+    def named(self) -> bool:
+        """Whether anything can have used its symbols."""
+        return True
+
+    def at(self, q: np.ndarray, u: np.ndarray) -> Coordinates:
+        """The same block with another initial state."""
+        return replace(self, q_initial=q, u_initial=u)
 
     @property
     def n_q(self) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
@@ -23,6 +22,7 @@ from stickslip.model.given import number, text
 from stickslip.notebook import folded, html_table
 
 if TYPE_CHECKING:
+    from stickslip.model.many import Copy
     from stickslip.shapes import Drawing, Shape
 
 
@@ -43,6 +43,7 @@ class Part(Protocol):
 
 
 P = TypeVar("P", bound=Part)
+B = TypeVar("B", bound=Part)
 Coefficient: TypeAlias = Any  # of a law: a number, an expression, or a function of a speed
 
 
@@ -92,6 +93,7 @@ class System:
         # By the hashes of all symbols that are declared, their values: numbers, or expressions of parameters.
         self._initial: dict[int, Any] = {TIME.__hash__(): 0.0, APPROACH_SPEED.__hash__(): 0.0}
         self._part_names: set[str] = set()
+        self.copies: dict[str, Copy] = {}  # parts of `add_many` by name
         self._q_names: set[str] = set()
         self.measures: dict[str, Sensor] = {}
         self.drawing: Drawing | None = None
@@ -128,12 +130,12 @@ class System:
     @property
     def n_q(self) -> int:
         """Number of coordinates."""
-        return sum(block.q.numel() for block in self.blocks)
+        return sum(block.n_q for block in self.blocks)
 
     @property
     def n_u(self) -> int:
         """Number of velocities."""
-        return sum(block.u.numel() for block in self.blocks)
+        return sum(block.n_u for block in self.blocks)
 
     @property
     def size(self) -> tuple[int, ...]:
@@ -439,6 +441,25 @@ class System:
         self._declared.append(equations)
         return part
 
+    def add_many(self, body: B, **states: Any) -> list[B]:
+        """Add many equal bodies at once: copies of `body`, each with a state of its own; return them.
+
+        `states` has a row per body: position, and where the body has them orientation or angle, velocity and
+        angular_velocity; what is not given is that of `body`. All share the parameters of the first. They are named
+        `ball[0]`, `ball[1]`, ... A thousand of them take a fraction of a second.
+
+        >>> import numpy as np
+        >>> import stickslip as ss
+        >>> s = ss.System()
+        >>> places = np.arange(30.0).reshape(10, 3)
+        >>> balls = s.add_many(ss.RigidBody("ball", mass=1, inertia=[1, 1, 1]), position=places)
+        >>> balls[7].name, s.n_u
+        ('ball[7]', 60)
+        """
+        from stickslip.model.many import add_many
+
+        return add_many(self, body, states)
+
     def show(self, *shapes: Shape) -> None:
         """Draw shapes whose points are expressions of the coordinates, in addition to what the parts show.
 
@@ -492,8 +513,8 @@ class System:
         q, u = assembled(self, self.parameter_values(parameters), float(number(self.name, "t", t)), obstacles)
         at_q = at_u = 0
         for k, b in enumerate(self.blocks):
-            n_q, n_u = b.q.numel(), b.u.numel()
-            self.blocks[k] = replace(b, q_initial=q[at_q : at_q + n_q], u_initial=u[at_u : at_u + n_u])
+            n_q, n_u = b.n_q, b.n_u
+            self.blocks[k] = b.at(q[at_q : at_q + n_q], u[at_u : at_u + n_u])
             self._remember(self.blocks[k])
             at_q, at_u = at_q + n_q, at_u + n_u
         return q, u
@@ -503,7 +524,7 @@ class System:
         out = copy(self)
         for key in ("blocks", "parts", "_declared", "_u_own", "shown"):
             setattr(out, key, list(getattr(self, key)))
-        for key in ("_parameters", "_values", "_initial", "measures"):
+        for key in ("_parameters", "_values", "_initial", "measures", "copies"):
             setattr(out, key, dict(getattr(self, key)))
         out._own, out._part_names, out._q_names = self._own.copy(), set(self._part_names), set(self._q_names)
         out.compiled = {}
@@ -511,12 +532,24 @@ class System:
 
     def equations(self) -> list[Equations]:
         """What was declared: the system's own equations first, then those of each part; checked for foreign symbols."""
+        declared = self.declarations()
+        for k, e in enumerate(declared):
+            if e.name in self.copies:
+                made = self.copies[e.name]
+                first = next(other for other in declared if other.name == made.like)
+                declared[k] = made.equations(e.name, first, self.blocks)
+        return declared
+
+    def declarations(self) -> list[Equations]:
+        """The same, but nothing for parts that are copies of others (see `copies`)."""
         own = [] if self._own.empty() else [self._own]
-        declared = [e for e in self._with_fields() if not e.empty()]
+        declared = [e for e in self._with_fields() if e.name in self.copies or not e.empty()]
         for block in self.blocks:
-            self._require_known(block.qdot, f"kinematics of {block.name!r}")
+            if block.like is None:
+                self._require_known(block.qdot, f"kinematics of {block.name!r}")
         for equations in own + declared:
-            self._require_known(ca.veccat(*equations.expressions()), f"an expression of {equations.name!r}")
+            if equations.name not in self.copies:
+                self._require_known(ca.veccat(*equations.expressions()), f"an expression of {equations.name!r}")
         return own + declared
 
     def _with_fields(self) -> list[Equations]:
@@ -524,6 +557,9 @@ class System:
         fields = [part for part in self.parts if isinstance(part, Field)]
         out = []
         for part, declared in zip(self.parts, self._declared, strict=True):
+            if declared.name in self.copies:
+                out.append(declared)
+                continue
             equations = declared.copy()
             if isinstance(part, Massive):
                 for acting in fields:

@@ -1,0 +1,170 @@
+"""Many equal bodies: declared once, copied in other symbols.
+
+A copy has symbols of its own, so that joints, contacts and measures can name it, but no expressions: its type, mass and forces
+are those of the first. That makes it cheap.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+import numpy as np
+
+from stickslip.errors import ModelError
+from stickslip.model.declaration import TIME, Coordinates, Equations
+
+if TYPE_CHECKING:
+    from stickslip.model.system import System
+
+# Where the rows of a state go: (coordinates or velocities, after the components of the position, as in the bodies).
+STATES = {"position": ("q", 0), "orientation": ("q", 1), "angle": ("q", 1)}
+STATES |= {"velocity": ("u", 0), "angular_velocity": ("u", 1)}
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A part that declares what the part `like` does, of the block `block` instead of `first`."""
+
+    like: str
+    first: int
+    block: int
+
+    def equations(self, name: str, first: Equations, blocks: Sequence[Coordinates]) -> Equations:
+        """What it declares, written out."""
+        old, new = blocks[self.first], blocks[self.block]
+        moved = iter(ca.Function("copy", [TIME, old.q, old.u, *_others(first, old)], first.expressions()).call(
+            [TIME, new.q, new.u, *_others(first, old)]
+        ))  # fmt: skip
+        out = Equations(name)
+        out.mass = [(next(moved), next(moved)) for _ in first.mass]
+        out.kinetic, out.potential = [next(moved) for _ in first.kinetic], [next(moved) for _ in first.potential]
+        out.forces = [(next(moved), next(moved)) for _ in first.forces]
+        return out
+
+
+def _others(equations: Equations, block: Coordinates) -> list[ca.SX]:
+    """The parameters in equations of one block."""
+    own = {s.__hash__() for s in ca.symvar(ca.vertcat(TIME, block.q, block.u))}
+    return [s for s in ca.symvar(ca.veccat(*equations.expressions())) if s.__hash__() not in own]
+
+
+def add_many(system: System, body: Any, states: Mapping[str, Any]) -> list[Any]:
+    """See `System.add_many`."""
+    where = f"{system.name}: many of {getattr(body, 'name', body)!r}"
+    for needed in ("initial", "initial_velocity", "dimension"):
+        if not hasattr(body, needed):
+            raise ModelError(f"{where}: add_many takes bodies such as RigidBody, PlanarBody or PointMass, got {body!r}")
+    q, u = _rows(where, body, states)
+    name = body.name
+    bodies = [copy.copy(body) for _ in q]
+    for k, each in enumerate(bodies):
+        each.name, each.initial, each.initial_velocity = f"{name}[{k}]", q[k], u[k]
+        if each.name in system._part_names:
+            raise ModelError(f"{where}: there is another part named {each.name!r}; names must differ")
+    first = system.add(bodies[0])
+    if system._declared[-1].constraints or system._declared[-1].velocity_constraints or system._declared[-1].contacts:
+        raise ModelError(
+            f"{where}: a body with constraints or contacts of its own cannot be copied; add them one by one"
+        )
+    template, number = system.blocks[-1], len(system.blocks) - 1
+    shared = {key: value for key, value in vars(first).items() if key in ("mass", "inertia")} | {"_owner": system}
+    for k, each in enumerate(bodies[1:], 1):
+        block = CopiedCoordinates(template, each.name, q[k], u[k], number, system._remember)
+        system.copies[each.name] = Copy(first.name, number, len(system.blocks))
+        system.blocks.append(block)
+        system._q_names.update(block.q_names)
+        vars(each).update(shared, _block=block)
+        system.parts.append(each)
+        system._part_names.add(each.name)
+        system._declared.append(Equations(each.name))
+    return bodies
+
+
+class CopiedCoordinates(Coordinates):
+    """A block like another one, whose symbols q, u and qdot come into being when somebody asks for them."""
+
+    def __init__(
+        self,
+        template: Coordinates,
+        name: str,
+        q_initial: np.ndarray,
+        u_initial: np.ndarray,
+        like: int,
+        remember: Callable[[Coordinates], None],
+    ):
+        own = {"name": name, "q_initial": q_initial, "u_initial": u_initial}
+        for key in ("q_names", "u_names"):
+            own[key] = tuple(name + n.removeprefix(template.name) for n in getattr(template, key))
+        vars(self).update(own, q_units=template.q_units, u_units=template.u_units)
+        vars(self).update(_template=template, _like=like, _remember=remember)
+
+    def __getattr__(self, key: str) -> Any:
+        if key not in ("q", "u", "qdot"):
+            raise AttributeError(key)
+        template = self._template
+        q, u = (ca.vertcat(*[ca.SX.sym(n) for n in names]) for names in (self.q_names, self.u_names))
+        qdot = ca.Function("qdot", [TIME, template.q, template.u], [template.qdot])(TIME, q, u)
+        vars(self).update(q=q, u=u, qdot=qdot)
+        self._remember(self)
+        return vars(self)[key]
+
+    @property
+    def like(self) -> int | None:
+        return self._like
+
+    @property
+    def named(self) -> bool:
+        return "q" in vars(self)
+
+    @property
+    def canonical(self) -> bool:
+        return self._template.canonical
+
+    def at(self, q: np.ndarray, u: np.ndarray) -> Coordinates:
+        out = copy.copy(self)
+        vars(out).update(q_initial=q, u_initial=u)
+        return out
+
+
+def _rows(where: str, body: Any, states: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Initial coordinates and velocities, a row per body."""
+    d = body.dimension
+    turning = body.initial.size - d  # coordinates of orientation: 4, 1 or none
+    sizes = {"position": d, "orientation": 4, "angle": 1, "velocity": d}
+    sizes["angular_velocity"] = body.initial_velocity.size - d
+    known = [key for key in STATES if sizes[key] and not (key == "orientation" and turning != 4)]
+    known = [key for key in known if not (key == "angle" and turning != 1)]
+    rows: dict[str, np.ndarray] = {}
+    for key, given in states.items():
+        if key not in known:
+            raise ModelError(f"{where}: {key!r} is not a state of a {type(body).__name__}; it has {', '.join(known)}")
+        try:
+            rows[key] = np.array(given, dtype=float)
+        except (TypeError, ValueError):
+            raise ModelError(f"{where}: {key} must be an array of numbers with a row per body, got {given!r}") from None
+        if rows[key].ndim == 1 and sizes[key] == 1:
+            rows[key] = rows[key][:, None]
+        if rows[key].ndim != 2 or rows[key].shape[1] != sizes[key] or not np.isfinite(rows[key]).all():
+            raise ModelError(
+                f"{where}: {key} must have {sizes[key]} finite numbers per body, got shape {rows[key].shape}"
+            )
+    if "position" not in rows or not len(rows["position"]):
+        raise ModelError(f"{where}: give position=, one row per body")
+    n = len(rows["position"])
+    for key, values in rows.items():
+        if len(values) != n:
+            raise ModelError(f"{where}: {n} positions, but {len(values)} rows of {key}")
+    if "orientation" in rows:
+        length = np.linalg.norm(rows["orientation"], axis=1, keepdims=True)
+        if not length.all():
+            raise ModelError(f"{where}: orientation must be quaternions of length > 0")
+        rows["orientation"] /= length
+    out = {"q": np.tile(body.initial, (n, 1)), "u": np.tile(body.initial_velocity, (n, 1))}
+    for key, values in rows.items():
+        space, after = STATES[key]
+        out[space][:, after * d : after * d + sizes[key]] = values
+    return out["q"], out["u"]
