@@ -322,3 +322,15 @@ def test_errors_and_solutions_come_back_from_another_process():
     assert str(again) == str(caught.value)
     assert np.array_equal(again.solution.q, caught.value.solution.q)
     assert again.solution.state.same(caught.value.solution.state)
+
+
+def test_vectors_multiply_as_in_numpy():
+    """m u is a column for CasADi: `m / 2 * u @ u` ended in a message about its own insides."""
+    s = ss.System()
+    m = s.parameter("m", 3.0)
+    _, u = s.coordinates("x y", initial=[0, 0], velocity=[1, 2])
+    for product in (m / 2 * u @ u, u @ (m * u) / 2, (m * u) @ [1, 2] / 2, [1, 2] @ (m * u) / 2, m / 2 * (u @ u)):
+        assert float(s.initial_value(product)) == pytest.approx(7.5, abs=1e-15)
+    assert s.initial_value(np.array([[0, 1], [1, 0]]) @ (m * u)).tolist() == [6.0, 3.0]
+    with pytest.raises(ss.ModelError, match=r"shapes \(2, 1\) and \(3, 1\) do not fit"):
+        (m * u) @ np.ones(3)

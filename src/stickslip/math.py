@@ -54,6 +54,32 @@ _refuse(
 )
 _refuse("__int__", "int() and round() need a value now; stickslip.math has floor() and sign()")
 
+
+def _multiply(left: Any, right: Any) -> ca.SX:
+    """`left @ right` with NumPy's rule for vectors, so that `m / 2 * u @ u`, which is `(m / 2 * u) @ u`, is what it says.
+
+    CasADi's m u is a column, and knows no product of two of them.
+    """
+    a, b = column(left), column(right)
+    if a.shape == b.shape and b.shape[1] == 1:
+        return ca.dot(a, b)
+    if a.shape[1] != b.shape[0] and 1 not in (a.numel(), b.numel()):
+        raise ModelError(f"@ joins {_short(a)} and {_short(b)}, whose shapes {a.shape} and {b.shape} do not fit")
+    return ca.mtimes(a, b)
+
+
+def _dispatch(self: ca.SX, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    """An array of symbols @ a symbol arrives here, by NumPy's protocol."""
+    if ufunc is np.matmul and method == "__call__" and len(inputs) == 2:
+        return _multiply(*inputs)
+    return _DISPATCH(self, ufunc, method, *inputs, **options)
+
+
+_DISPATCH = ca.SX.__array_ufunc__
+ca.SX.__matmul__ = _multiply
+ca.SX.__rmatmul__ = lambda self, other: _multiply(other, self)
+ca.SX.__array_ufunc__ = _dispatch
+
 Scalar: TypeAlias = Any  # a number or a scalar symbol
 Vector: TypeAlias = Any  # a sequence of scalars, an array or a symbolic column
 pi = float(np.pi)
