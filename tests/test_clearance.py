@@ -215,7 +215,8 @@ def test_a_shaft_stands_on_its_thrust_bearing():
     body = s.add(ss.RigidBody("shaft", mass=2, inertia=[0.02, 0.02, 0.01], angular_velocity=[0.3, 0, 20]))
     size = {"radius": 0.02, "clearance": 1e-4, "length": 0.2, "axial_clearance": 1e-3, "axis": [0, 0, 1]}
     s.add(ss.ClearanceRevolute("b", ss.ground.point(0, 0, 0), body.point(), **size, friction=0.1, restitution=0.2))
-    solution = solve(s, 0.3, 1e-4)
+    # With dt = 1e-4 it can end in another whirl, where friction at one end of the shaft carries its weight.
+    solution = solve(s, 0.3, 5e-5)
     assert solution.gap.min() > -1e-8
     assert solution.q[-1, 2] == pytest.approx(-1e-3, abs=1e-7)
     axis = np.array([quaternion_rotation(p) @ [0, 0, 1] for p in solution.q[::100, 3:]])

@@ -334,3 +334,26 @@ def test_vectors_multiply_as_in_numpy():
     assert s.initial_value(np.array([[0, 1], [1, 0]]) @ (m * u)).tolist() == [6.0, 3.0]
     with pytest.raises(ss.ModelError, match=r"shapes \(2, 1\) and \(3, 1\) do not fit"):
         (m * u) @ np.ones(3)
+
+
+@pytest.mark.parametrize(
+    "declare, message",
+    [
+        (
+            lambda s, x, y, u: s.contact(gap=y, slip=x, friction=0.3, name="floor"),
+            "slip of 'floor' contains no velocity",
+        ),
+        (lambda s, x, y, u: s.friction(slip=x, radius=1.0, name="pad"), "slip of 'pad' contains no velocity"),
+        (lambda s, x, y, u: s.contact(gap=1.0, name="floor"), "gap of 'floor' depends on no coordinate"),
+        (lambda s, x, y, u: s.velocity_constraint(x, name="blade"), "'blade' contains no velocity; use constraint"),
+    ],
+    ids=["slip", "friction", "gap", "velocity constraint"],
+)
+def test_what_acts_on_nothing_is_refused(declare, message):
+    """A coordinate in place of a velocity switched friction off in silence."""
+    s = ss.System()
+    (x, y), u = s.coordinates("x y", initial=[0, 1], velocity=[1, 0])
+    s.kinetic_energy(u @ u / 2)
+    declare(s, x, y, u)
+    with pytest.raises(ss.ModelError, match=message):
+        ss.solve(s, t_end=0.1, dt=1e-2)

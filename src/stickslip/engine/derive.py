@@ -21,7 +21,7 @@ from stickslip.engine.mechanics import (
     stack,
 )
 from stickslip.errors import ModelError
-from stickslip.model.declaration import APPROACH_SPEED, TIME, Contact, Coordinates, Equations
+from stickslip.model.declaration import APPROACH_SPEED, TIME, Bilateral, Contact, Coordinates, Equations
 from stickslip.model.system import System
 
 __all__ = ["ForceDirections", "Instance", "Model", "PartType", "Percussions", "derive", "derive_template"]
@@ -64,7 +64,8 @@ def derive(system: System) -> Model:
         used.sort(key=lambda s: index[s.__hash__()])
         e = _localise(equations, touched, used)
         if e.key not in types:
-            _check(equations.name, e, touched)  # what one instance of a type may, all others may
+            _check(equations.name, e, touched)  # once per type
+            _check_directions(equations, e)
             types[e.key] = PartType(e)
         return Instance(name, types[e.key], tuple(blocks), tuple(index[s.__hash__()] for s in used))
 
@@ -103,6 +104,7 @@ def derive_template(
     used = sorted((s for s in ca.symvar(everything) if s.__hash__() in index), key=lambda s: index[s.__hash__()])
     expressions = _localise(equations, blocks, used)
     _check(equations.name, expressions, blocks)
+    _check_directions(equations, expressions)
     return PartType(expressions), tuple(index[s.__hash__()] for s in used)
 
 
@@ -202,6 +204,35 @@ def _check(name: str, e: Expressions, blocks: Sequence[Coordinates]) -> None:
     for what, f in (("velocity_constraint()", e.gamma), ("slip", e.gamma_F)):
         if ca.depends_on(ca.jacobian(f, e.u), e.u):
             raise ModelError(f"{name}: {what} must be affine in the velocities")
+
+
+def _check_directions(equations: Equations, e: Expressions) -> None:
+    """Constraints and contacts act on velocities; a coordinate where a velocity was meant would switch friction off."""
+
+    def idle(f: ca.SX, x: ca.SX) -> bool:
+        return f.numel() > 0 and ca.jacobian(f, x).nnz() == 0
+
+    for c, first in zip(equations.velocity_constraints, _starts(equations.velocity_constraints), strict=True):
+        if idle(e.gamma[first : first + c.value.numel()], e.u):
+            raise ModelError(
+                f"{equations.name}: velocity_constraint() {c.name!r} contains no velocity; use constraint() for g(t, q) = 0"
+            )
+    frictional = [c for c in equations.contacts if c.slip.numel() > 0]
+    for c, element in zip(frictional, e.frictions, strict=True):
+        if idle(e.gamma_F[element.first : element.first + element.size], e.u):
+            raise ModelError(
+                f"{equations.name}: the slip of {c.name!r} contains no velocity, so that friction could do nothing; give "
+                "the sliding velocity, such as u[0]"
+            )
+    for row, c in enumerate(c for c in equations.contacts if c.gap is not None):
+        if idle(e.g_N[row], e.q):
+            raise ModelError(
+                f"{equations.name}: the gap of {c.name!r} depends on no coordinate; nothing could close it"
+            )
+
+
+def _starts(constraints: Sequence[Bilateral]) -> list[int]:
+    return [sum(c.value.numel() for c in constraints[:k]) for k in range(len(constraints))]
 
 
 def _check_kinetic(name: str, e: Expressions, blocks: Sequence[Coordinates]) -> None:
