@@ -307,7 +307,7 @@ def stepper(
     ...     sim.step(100)
     ...     fast = sim.u[0]
     ...     sim.reset(u=[0.0])
-    >>> round(sim.t, 9), round(fast, 3)
+    >>> round(sim.t, 9), round(float(fast), 3)
     (0.1, -0.981)
     """
     scheme = scheme_of(method, options)
