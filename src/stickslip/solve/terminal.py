@@ -22,7 +22,7 @@ def announce_first_compile(say: Callable[[str], None]) -> None:
 
     path = getattr(getattr(advance, "_cache", None), "cache_path", None)
     if path is not None and not any(Path(path).glob("advance.advance-*.nbi")):
-        say("stickslip: compiling the time loop for this machine, once per installation (about 20 s) ...")
+        say("stickslip: compiling the time loop for this machine, once per installation (about a minute) ...")
     _ANNOUNCED = True
 
 
