@@ -187,7 +187,8 @@ def test_every_example_of_the_gallery_plays(browser, tmp_path, monkeypatch):
     assert len(drawn) > 20
     for k, solution in enumerate(drawn):
         with Visit(browser, solution.view(path=tmp_path / f"{k}.html"), (420, 340), "#shadows=no") as visit:
-            assert moves(visit), solution.provenance["system"]
+            unseen = np.ptp(solution.q, axis=0).max() < 1e-3  # of a bar 1 m long: less than a pixel
+            assert moves(visit) or unseen, solution.provenance["system"]
 
 
 def test_a_million_steps_open_at_once(browser, tmp_path, record_property):
