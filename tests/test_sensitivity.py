@@ -156,9 +156,10 @@ def test_box_corner_in_space():
 
 def test_slider_crank():
     """Impacts that end in contact, slip, and six bilateral constraints. Differences are noisy after slow impacts, whose
-    times are less exact, so that the cascade ends early here."""
+    times are less exact, so that the cascade ends early here. Their noise falls with the step: 3e-6, 5e-7 and 4e-8 of
+    u0[5] for 1e-5, 2e-5 and 4e-5."""
     r = compare(
-        ss.benchmarks.slider_crank(), 0.006, ["mu", "e_N", "g", "m3", "l1", "u0"], step=1e-5, rest_velocity=1e-2
+        ss.benchmarks.slider_crank(), 0.006, ["mu", "e_N", "g", "m3", "l1", "u0"], step=2e-5, rest_velocity=1e-2
     )
     assert len(r.events) > 6
     assert any("stays closed" in event.treatment for event in r.events)
