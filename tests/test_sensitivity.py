@@ -65,7 +65,7 @@ def differences(system, t_end, name, index, step, **options):
             t_end,
             method="event-driven",
             progress=False,
-            initial_tol=1e-3,
+            initial_tol=2e-3,
             rtol=1e-13,
             atol=1e-14,
             **given,

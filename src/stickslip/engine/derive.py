@@ -218,16 +218,16 @@ def _check_directions(equations: Equations, e: Expressions) -> None:
                 f"{equations.name}: velocity_constraint() {c.name!r} contains no velocity; use constraint() for g(t, q) = 0"
             )
     frictional = [c for c in equations.contacts if c.slip.numel() > 0]
-    for c, element in zip(frictional, e.frictions, strict=True):
+    for contact, element in zip(frictional, e.frictions, strict=True):
         if idle(e.gamma_F[element.first : element.first + element.size], e.u):
             raise ModelError(
-                f"{equations.name}: the slip of {c.name!r} contains no velocity, so that friction could do nothing; give "
+                f"{equations.name}: the slip of {contact.name!r} contains no velocity, so that friction could do nothing; give "
                 "the sliding velocity, such as u[0]"
             )
-    for row, c in enumerate(c for c in equations.contacts if c.gap is not None):
+    for row, contact in enumerate(c for c in equations.contacts if c.gap is not None):
         if idle(e.g_N[row], e.q):
             raise ModelError(
-                f"{equations.name}: the gap of {c.name!r} depends on no coordinate; nothing could close it"
+                f"{equations.name}: the gap of {contact.name!r} depends on no coordinate; nothing could close it"
             )
 
 
