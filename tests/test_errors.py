@@ -357,3 +357,10 @@ def test_what_acts_on_nothing_is_refused(declare, message):
     declare(s, x, y, u)
     with pytest.raises(ss.ModelError, match=message):
         ss.solve(s, t_end=0.1, dt=1e-2)
+
+
+def test_coordinates_without_any_equation():
+    s = ss.System("nothing")
+    s.coordinates("x", initial=[1], velocity=[0])
+    with pytest.raises(ss.ModelError, match="mass matrix is not positive definite"):
+        ss.solve(s, 0.1, 0.01, progress=False)

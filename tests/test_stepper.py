@@ -90,6 +90,53 @@ def test_a_sampled_controller_holds_its_output():
         ss.stepper(system, 1e-3, controllers=[ss.SampledController(pd, 1.5e-3)])
 
 
+@pytest.mark.parametrize("every", [1, 4])
+def test_every_row_has_the_parameters_of_its_step(tmp_path, every):
+    """A spring whose stiffness a controller changes: V = k x^2/2 and the measure k x, row by row."""
+    s = ss.System("spring")
+    k, m = s.parameter("k", 1.0), s.parameter("m", 2.0)
+    (x,), (v,) = s.coordinates("x", initial=[1.0], velocity=[0.0])
+    s.kinetic_energy(m * v**2 / 2)
+    s.potential_energy(k * x**2 / 2)
+    s.measure("pull", k * x)
+    stiffness = ss.SampledController(lambda t, q, u: {"k": 3.0 + round(t / 0.03), "m": 1.0}, 0.03)
+    with ss.stepper(s, 1e-2, controllers=[stiffness]) as sim:
+        solution = sim.run(0.1, save_every=every)
+        rest = sim.run(0.11)
+    held = np.array([3.0, 3, 3, 3, 4, 4, 4, 5, 5, 5, 6])[[0, 4, 8, 10] if every == 4 else slice(None)]
+    position, speed = solution.q[:, 0], solution.u[:, 0]
+    solution.save(tmp_path / "run.h5")
+    for each in (solution, ss.load(tmp_path / "run.h5", system=s)):
+        assert (each["k"] == held).all()
+        assert each.potential == pytest.approx(held * position**2 / 2)
+        assert each.kinetic == pytest.approx(speed**2 / 2)  # m = 1 from the first step on: not a column
+        assert each["pull"] == pytest.approx(held * position)
+        assert each.evaluate(k * x + m) == pytest.approx(held * position + 1)
+        assert list(each.provenance["varying"]) == ["k"]
+        with pytest.raises(ss.OptionError, match="'k' changed during this run"):
+            ss.energy_ledger(each, s)
+    assert rest.potential == pytest.approx(6 * rest.q[:, 0] ** 2 / 2)
+    assert "varying" not in rest.provenance
+
+
+def test_a_reset_is_checked_like_a_start():
+    with ss.stepper(ss.benchmarks.bouncing_ball(), 1e-2) as sim:
+        sim.step(3)
+        before = sim.state
+        with pytest.raises(ss.InitialStateError, match="inside an obstacle"):
+            sim.reset(q=[-1.0])
+        assert sim.state.same(before)
+
+
+def test_a_piece_can_be_viewed():
+    crank = ss.benchmarks.slider_crank()
+    with ss.stepper(crank, 1e-4) as sim:
+        piece = sim.run(1e-3)
+    whole = ss.solve(crank, 1e-3, 1e-4, progress=False)
+    for key in ("look", "drawing", "measures", "stickslip"):
+        assert piece.provenance.get(key) == whole.provenance.get(key)
+
+
 def test_a_stop_event_is_located_by_bisection():
     """A ball that is thrown up: v = 0 at t = v_0/g, whatever dt is."""
     ball = ss.benchmarks.bouncing_ball()

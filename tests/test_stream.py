@@ -93,6 +93,25 @@ def test_a_finished_run_is_prolonged(tmp_path):
         ss.resume(path, ss.benchmarks.slider_crank(), t_end=2.0)
 
 
+def test_the_time_that_was_reached_is_not_taken_back(tmp_path):
+    ball, path = ss.benchmarks.bouncing_ball(), tmp_path / "run.h5"
+    ss.solve(ball, 0.5, 1e-2, out=path, progress=False)
+    before = path.read_bytes()
+    for t_end, complaint in ((0.2, "is before t = 0.5"), (np.nan, "finite number")):
+        with pytest.raises(ss.OptionError, match=complaint):
+            ss.resume(path, ball, t_end=t_end, progress=False)
+    assert [file.name for file in tmp_path.iterdir()] == ["run.h5"]
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("method", ["rattle", "moreau"])
+def test_a_run_that_ends_between_two_rows_is_prolonged(tmp_path, method):
+    ball, path = ss.benchmarks.bouncing_ball(), tmp_path / "run.h5"
+    ss.solve(ball, 0.5, 1e-2, method=method, save_every=7, out=path, progress=False)
+    longer = ss.resume(path, ball, t_end=1.0, progress=False)
+    assert identical(longer, ss.solve(ball, 1.0, 1e-2, method=method, save_every=7, progress=False))
+
+
 def test_folders_that_cannot_be_written(tmp_path):
     with pytest.raises(ss.ResultFileError, match="cannot write"):
         ss.solve(ss.benchmarks.bouncing_ball(), 0.1, 1e-2, out="/proc/nowhere/run.h5", progress=False)

@@ -204,7 +204,9 @@ def evaluate(solution: Solution, expression: Any, system: System | None = None) 
         f = column(value_of(system, expression))
     except ModelError as error:
         raise OptionError(f"cannot evaluate {expression!r}: {error}") from None
-    values = system.parameter_values(solution.provenance.get("parameters"))
+    values: dict[str, Any] = dict(system.parameter_values(solution.provenance.get("parameters")))
+    # a parameter that changed during the run has a value per row
+    values |= {name: solution.extra[own] for name, own in solution.provenance.get("varying", {}).items()}
     out = evaluate_rows(system, f, values, solution.t, solution.q, solution.u)
     rows, columns = f.shape
     if columns == 1:

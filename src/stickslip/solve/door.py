@@ -199,17 +199,8 @@ def run_call(
         "t_end": t_end,
         "parameters": {n: given[n] for n in parameters or {}},
         "complete": run.complete,
-        **_versions(),
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        **described(system, given, save_every),
     }
-    if save_every > 1:
-        about["save_every"] = save_every
-    if system.drawing is not None:
-        # by name: the solution stays data; all parameters: they may come from the system's builder
-        about["drawing"] = {"name": system.drawing.name, "parameters": given}
-    if system.measures:
-        about["measures"] = {name: sensor.unit for name, sensor in system.measures.items()}
-    about["look"] = _look(system, given)
     if isinstance(record, FileRecorder):
         about |= identity
         record.close(final=run.complete or run.failure is not None)
@@ -229,6 +220,23 @@ def run_call(
     if energy_alarm:
         warn_of_energy(solution, system)
     return solution
+
+
+def described(system: System, given: Mapping[str, float], save_every: int) -> dict[str, Any]:
+    """What every provenance says besides its call: versions, date, units of measures, and what it looks like."""
+    about: dict[str, Any] = {
+        **_versions(),
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }
+    if save_every > 1:
+        about["save_every"] = save_every
+    if system.drawing is not None:
+        # by name: the solution stays data; all parameters: they may come from the system's builder
+        about["drawing"] = {"name": system.drawing.name, "parameters": dict(given)}
+    if system.measures:
+        about["measures"] = {name: sensor.unit for name, sensor in system.measures.items()}
+    about["look"] = _look(system, given)
+    return about
 
 
 def _look(system: System, parameters: Mapping[str, float]) -> dict[str, Any]:

@@ -10,12 +10,14 @@ from stickslip.engine.observe import FLOWS, energy_flows
 from stickslip.model.system import System
 from stickslip.solution import Solution
 from stickslip.solve.prepared import observe_along
+from stickslip.solve.varying import refuse_varying
 
 OUTSIDE = ("applied", "damping", "constraints", "moving")  # the rest is done by contacts, which only take energy
 
 
 def work_of_steps(solution: Solution, system: System) -> dict[str, np.ndarray]:
     """Work by its source, one row per step; `impacts` has a column per normal contact, `friction` one per element."""
+    refuse_varying(solution, "the work of each step")
     flows = observe_along(system, solution, energy_flows, FLOWS)
     dt = np.diff(solution.t)
     percussions = {name: getattr(solution, name)[1:] for name in ("P_g", "P_gamma", "P_N", "P_F")}

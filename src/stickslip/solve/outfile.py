@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from stickslip.engine.run import Rows, Run
+from stickslip.engine.run import ROUNDING, Rows, Run
 from stickslip.errors import OptionError, ResultFileError
 from stickslip.model.system import System
 from stickslip.solution import Solution, Stats, load, write_pieces
@@ -123,37 +123,55 @@ def resume(file: str | Path, system: System, t_end: float | None = None, *, prog
     >>> bool((whole.q == ss.solve(ball, t_end=1.0, dt=1e-2).q).all())
     True
     """
-    from stickslip.solve.door import run_call
+    from stickslip.solve.door import is_number, run_call
 
     path = Path(str(file).removesuffix(".part"))
     if not isinstance(system, System):
         raise OptionError(f"resume needs the System of the run, got {system!r}")
+    if t_end is not None and not is_number(t_end):
+        raise OptionError(f"t_end = {t_end!r} must be a finite number")
     ready = prepare(system)
     if not part_of(path).exists():
         finished = load(path)
         if t_end is None:
             return load(path, system=system)
-        part_from(path, finished, ready)
+        _require_later(path, t_end, finished.t[-1])
+        _require_same(path, finished.provenance, ready)
+        part_from(path, finished)
     part = open_part(path)
     about = part.about
-    if about["fingerprint"] != fingerprint(ready):
-        raise OptionError(
-            f"{path} belongs to a system {about['system']!r} with other equations or names than this {system.name!r}"
-        )
+    _require_same(path, about, ready)
     options = about["call"] | ({} if t_end is None else {"t_end": t_end})
     if part.last is None:
         raise ResultFileError(f"{part.path} holds no state yet: nothing was computed. Start the run again.")
     state = unpack_state(part.last.about["state"], part.last.arrays)
+    if t_end is not None:
+        _require_later(path, t_end, state.t)
     return run_call(system, **options, progress=progress, out=path, start=state, part=part)
 
 
-def part_from(path: Path, solution: Solution, ready: Prepared) -> None:
-    """Frames of a finished result, so that it can be prolonged."""
+def _require_later(path: Path, t_end: float, reached: float) -> None:
+    if t_end < reached - ROUNDING * max(1.0, abs(reached)):
+        raise OptionError(f"t_end = {t_end:g} is before t = {reached:g}, which {path} has reached; nothing was changed")
+
+
+def _require_same(path: Path, about: Mapping[str, Any], ready: Prepared) -> None:
+    if about.get("fingerprint", fingerprint(ready)) != fingerprint(ready):
+        raise OptionError(
+            f"{path} belongs to a system {about['system']!r} with other equations or names than this "
+            f"{ready.model.system.name!r}"
+        )
+
+
+def part_from(path: Path, solution: Solution) -> None:
+    """Frames of a finished result, so that it can be prolonged.
+
+    If its last row stands for fewer steps than the others, they are still to be completed: the row becomes that many
+    pending ones, whose sums, last state and largest residual are its own.
+    """
     call = solution.provenance.get("call")
     if solution.state is None or call is None:
         raise ResultFileError(f"{path} cannot be continued: it was not written by ss.solve(..., out=)")
-    if solution.stats.steps % call["save_every"]:
-        raise ResultFileError(f"{path} cannot be continued: its last row is not the end of {call['save_every']} steps")
     own = [name for name in solution.extra if name not in solution.provenance.get("measures", {})]
     columns = [solution.t[:, None], solution.q, solution.u]
     columns += [solution.P_g, solution.P_gamma, solution.P_N, solution.P_F]
@@ -162,9 +180,15 @@ def part_from(path: Path, solution: Solution, ready: Prepared) -> None:
     writer = Writer(part_of(path), Frame(about, {"first_row": rows[0]}))
     clock, arrays = pack_state(solution.state)
     stats = solution.stats
-    arrays |= {"rows": rows[1:], "iterations": stats.iterations, "residuals": stats.residuals}
-    arrays |= {
-        f"pending.{n}": a[:0] for n, a in zip(Rows._fields, (rows, stats.iterations, stats.residuals), strict=True)
-    }
+    kept = (rows[1:], stats.iterations, stats.residuals)
+    left = stats.steps % call["save_every"]
+    pending = tuple(np.repeat(array[-1:], left, axis=0) for array in kept)
+    if left:
+        first, width = (sum(array.shape[1] for array in some) for some in (columns[:3], columns[3:]))
+        pending[0][:-1, first : first + width] = 0.0
+        pending[1][:-1] = 0
+        kept = (kept[0][:-1], kept[1][:-1], kept[2][:-1])
+    arrays |= dict(zip(("rows", "iterations", "residuals"), kept, strict=True))
+    arrays |= {f"pending.{name}": array for name, array in zip(Rows._fields, pending, strict=True)}
     writer.write(Frame({"state": clock, "seconds": stats.wall_time}, arrays))
     writer.close()

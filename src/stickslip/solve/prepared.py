@@ -23,6 +23,7 @@ from stickslip.model.readings import units_of
 from stickslip.model.system import System
 from stickslip.schemes import METHODS, Scheme
 from stickslip.solution import Names, Solution
+from stickslip.solve.varying import by_index, observe_varying, varying_of
 
 REMEMBERED = 64  # starts whose checks are remembered
 
@@ -45,6 +46,8 @@ def prepare(system: System) -> Prepared:
 
     def make() -> Prepared:
         model = derive(system)
+        if not model.parts:  # coordinates without equations: there is nothing to observe, and no mass
+            check_mass(model, 0.0, system.q_initial, np.array(list(system.parameter_values().values())))
         return Prepared(model, observation(model), names_of(model))
 
     return compiled(system, "model", make)
@@ -72,7 +75,7 @@ def observe_along(
 ) -> dict[str, np.ndarray]:
     """Evaluate `quantities` of a system, as in `engine.observe`, along a solution of it; `fields` as there.
 
-    The parameters are those of the run.
+    The parameters are those of the run, also where they changed.
     """
     ready = prepare(system)
     if ready.names != solution.names:
@@ -82,7 +85,8 @@ def observe_along(
         )
     program = compiled(system, quantities, lambda: observation(ready.model, quantities, fields))
     values = np.array(list(system.parameter_values(solution.provenance.get("parameters")).values()))
-    return observe(program, values, solution.t, solution.q, solution.u, fields)
+    varying = by_index(system, varying_of(solution))
+    return observe_varying(program, values, varying, solution.t, solution.q, solution.u, fields)
 
 
 # -- checks ------------------------------------------------------------------------------------------------------------

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from stickslip.engine.evaluate import evaluate
 from stickslip.engine.fields import RESULTS, SPACES
-from stickslip.engine.observe import OBSERVED, observe
+from stickslip.engine.observe import OBSERVED
 from stickslip.engine.run import Rows, Run
 from stickslip.engine.state import State
 from stickslip.errors import OptionError
 from stickslip.model.system import System
 from stickslip.solution import Solution, Stats
 from stickslip.solve.prepared import Prepared
+from stickslip.solve.varying import Change, by_index, columns_of_changes, observe_varying
 
 INTEGERS = ("events",)  # counts among the columns of a run; the others are floats
 VECTORS = ("events", "last_event")  # columns with one number per row, and without a second axis
@@ -73,8 +75,10 @@ class Recorder:
         self._iterations.append(iterations)
         self._residuals.append(residuals)
 
-    def solution(self, ready: Prepared, values: np.ndarray, provenance: dict[str, Any]) -> Solution:
-        """Everything so far."""
+    def solution(
+        self, ready: Prepared, values: np.ndarray, provenance: dict[str, Any], changes: Sequence[Change] = ()
+    ) -> Solution:
+        """Everything so far; `values` are the parameters at the start, `changes` what became of them."""
         run = self.run
         if self._waiting:
             self._thin(last=True)
@@ -84,15 +88,26 @@ class Recorder:
         residuals = np.concatenate([np.zeros((0, stages)), *self._residuals])
         taken, solved_by = run.done if self.every > 1 else None, getattr(run, "solved_by", {})
         stats = Stats(run.stages, iterations, residuals, run.seconds, taken, solved_by)
-        arrays = observed(ready, values, columns)
-        arrays["extra"] |= measured(ready.model.system, values, arrays)
+        system, rows = ready.model.system, len(columns["t"])
+        steps = np.clip(self.every * np.arange(rows), 1, max(self.taken, 1))
+        changed, names = columns_of_changes(values, changes, steps), list(system.parameter_symbols())
+        values = values.copy()
+        for k, column in changed.items():
+            values[k] = column[-1]
+        varying = {names[k]: column for k, column in changed.items() if (column != column[0]).any()}
+        arrays = observed(ready, values, columns, varying)
+        arrays["extra"] |= measured(system, values, arrays, varying)
+        if varying:
+            own = {n: (f"parameter {n}" if n in arrays["extra"] else n).replace("/", "|") for n in varying}
+            arrays["extra"] |= {own[name]: column for name, column in varying.items()}
+            provenance["varying"] = own
         states = tuple(self.states) if self.states is not None else ()
         return Solution(
             **arrays,
             stats=stats,
             names=ready.names,
             provenance=provenance,
-            system=ready.model.system,
+            system=system,
             state=run.state,
             states=states,
         )
@@ -109,20 +124,28 @@ def split(run: Run, rows: np.ndarray) -> dict[str, np.ndarray]:
     return out
 
 
-def observed(ready: Prepared, values: np.ndarray, columns: dict[str, np.ndarray]) -> dict[str, Any]:
+def observed(
+    ready: Prepared, values: np.ndarray, columns: dict[str, np.ndarray], varying: Mapping[str, np.ndarray] | None = None
+) -> dict[str, Any]:
     """The arrays of a solution from the columns of a run: with gaps, slips, constraints and energies."""
+    of_rows = by_index(ready.model.system, varying or {})
     t = columns["t"][:, 0].copy()
-    arrays: dict[str, Any] = observe(ready.observing, values, t, columns["q_1"], columns["u_1"])
+    arrays: dict[str, Any] = observe_varying(
+        ready.observing, values, of_rows, t, columns["q_1"], columns["u_1"], OBSERVED
+    )
     arrays |= {name: arrays[name][:, 0].copy() for name in ("kinetic", "potential")}
     arrays |= {f"P_{space}": columns[f"P.{space}"] for space in SPACES}
     further = {name: column for name, column in columns.items() if name not in ("t", *[each.name for each in RESULTS])}
     return arrays | {"t": t, "q": columns["q_1"], "u": columns["u_1"], "extra": further}
 
 
-def measured(system: System, values: np.ndarray, arrays: dict[str, Any]) -> dict[str, np.ndarray]:
+def measured(
+    system: System, values: np.ndarray, arrays: dict[str, Any], varying: Mapping[str, np.ndarray] | None = None
+) -> dict[str, np.ndarray]:
     """What the system declares as its measures."""
     out = {}
-    parameters = dict(zip(system.parameter_symbols(), values.tolist(), strict=True))
+    parameters: dict[str, Any] = dict(zip(system.parameter_symbols(), values.tolist(), strict=True))
+    parameters |= varying or {}
     for name, sensor in system.measures.items():
         column = evaluate(system, sensor.value, parameters, arrays["t"], arrays["q"], arrays["u"])
         out[name] = column[:, 0] if column.shape[1] == 1 else column

@@ -21,7 +21,7 @@ from stickslip.model.system import System
 from stickslip.schemes import Scheme
 from stickslip.schemes.spec import label, scheme_of
 from stickslip.solution import Solution
-from stickslip.solve.door import is_number, positive, vector_of, whole
+from stickslip.solve.door import described, is_number, positive, vector_of, whole
 from stickslip.solve.prepared import (
     Prepared,
     check_capability,
@@ -31,6 +31,7 @@ from stickslip.solve.prepared import (
     program_of,
 )
 from stickslip.solve.record import Recorder
+from stickslip.solve.varying import Change
 
 FOREVER = 1e300  # end time of a scheme that decides the length of its steps
 BISECTIONS = 40  # of a step, in search of an event: 1e-12 of it
@@ -65,7 +66,14 @@ class SampledController:
 class Stepper:
     """See `stepper`. `t`, `q`, `u`, `P_N`: where it is, and percussions of the last step."""
 
-    def __init__(self, ready: Prepared, run: ProgramRun, scheme: Scheme, controllers: Sequence[SampledController]):
+    def __init__(
+        self,
+        ready: Prepared,
+        run: ProgramRun,
+        scheme: Scheme,
+        controllers: Sequence[SampledController],
+        initial_tol: float = 1e-6,
+    ):
         self.system, self._ready, self._run, self._scheme = ready.model.system, ready, run, scheme
         self._controllers = tuple(controllers)
         for controller in self._controllers:
@@ -77,6 +85,8 @@ class Stepper:
         self._free = len(self.system.parameters) == len(self._index)
         self._checked = checked_parameters(ready)
         self._changed: dict[str, float] = {}
+        self._changes: list[Change] | None = None  # while `run` is going on
+        self._initial_tol = initial_tol
         ends = np.cumsum(list(run.columns.values())).tolist()
         self._slices = dict(zip(run.columns, map(slice, [0, *ends[:-1]], ends), strict=True))
         self._closed = False
@@ -135,6 +145,14 @@ class Stepper:
         Ranges of friction, restitution and masses are checked again where a changed parameter occurs in them.
         """
         changed = {**(parameters or {}), **more}
+        before = None if self._changes is None else self._run.memory[: len(self._index)].copy()
+        self._set(changed)
+        if self._changes is not None and before is not None:
+            where = np.flatnonzero(self._run.memory[: before.size] != before)
+            if where.size:
+                self._changes.append((self._run.first + self._run.done, where, self._run.memory[where].copy()))
+
+    def _set(self, changed: Mapping[str, float]) -> None:
         if self._free and all(name in self._index and name not in self._checked for name in changed):
             for name, value in changed.items():
                 self._run.memory[self._index[name]] = number(self.system.name, f"parameter {name!r}", value)
@@ -147,8 +165,13 @@ class Stepper:
         self._changed |= {name: float(value) for name, value in changed.items()}
 
     def reset(self, *, q: Any = None, u: Any = None) -> None:
-        """Go on from other coordinates or velocities: a reset map at an event. The scheme begins anew there."""
+        """Go on from other coordinates or velocities: a reset map at an event. The scheme begins anew there.
+
+        They are checked like the start of a run: constraints hold and no gap is negative, up to `initial_tol`.
+        """
         q, u = vector_of(self.q, q, "q"), vector_of(self.u, u, "u")
+        values = self._run.memory[: len(self._index)].copy()
+        check_start(self._ready, self._scheme, self._run.clock.step, self.t, q, u, values, self._initial_tol)
         self._run.restart(self.t, self._run.clock.step, q, u)
         self._complain()
 
@@ -166,6 +189,7 @@ class Stepper:
 
         The step in which it happens is shortened by bisection, so that the piece ends at the event. The scheme begins anew
         there, and periods of controllers are counted from there. `provenance["stopped"]` says whether it stopped.
+        A parameter that changes on the way has a value per row, `solution["F"]`: that of the step that ends there.
         """
         if not is_number(t_end) or t_end < self.t:
             raise OptionError(f"t_end = {t_end!r} must be a finite number, not before t = {self.t:g}")
@@ -174,6 +198,36 @@ class Stepper:
         run.first_row[self._slices["P.g"].start : self._slices["P.F"].stop] = 0.0
         record = Recorder(run, whole(save_every=save_every))
         watch = None if stop is None else self._watch(stop)
+        values, at = run.memory[: len(self._index)].copy(), run.first + run.done
+        self._changes = []
+        try:
+            stopped = self._advance(t_end, watch, record)
+        finally:
+            changes, self._changes = [(n - at, where, new) for n, where, new in self._changes], None
+        if stopped:
+            run.restart(self.t, run.clock.step, self.q, self.u)
+            self._complain()
+        given = dict(zip(self._index, run.memory[: len(self._index)].tolist(), strict=True))
+        about = {
+            "system": self.system.name,
+            "method": self._scheme.name,
+            "options": self._scheme.options,
+            "dt": run.clock.step,
+            "tol": run.options.tolerance,
+            "t_start": begin,
+            "t_end": float(t_end),
+            "parameters": dict(self._changed),
+            "complete": True,
+            "stopped": stopped,
+            **described(self.system, given, record.every),
+        }
+        return record.solution(self._ready, values, about, changes)
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _advance(self, t_end: float, watch: Callable[[np.ndarray], np.ndarray] | None, record: Recorder) -> bool:
+        """All steps to t_end or to the event; whether it came to that."""
+        run = self._run
         stopped = False
         while not stopped and run.t < t_end - ROUNDING * run.clock.step:
             steps = math.ceil((t_end - run.t) / run.clock.step - ROUNDING)
@@ -190,25 +244,7 @@ class Stepper:
                         record.take(run.step(k))
                     rows = self._event(watch, seen[k])
             record.take(rows)
-        if stopped:
-            run.restart(self.t, run.clock.step, self.q, self.u)
-            self._complain()
-        values = run.memory[: run.program.layout.parameters].copy()
-        about = {
-            "system": self.system.name,
-            "method": self._scheme.name,
-            "options": self._scheme.options,
-            "dt": run.clock.step,
-            "tol": run.options.tolerance,
-            "t_start": begin,
-            "t_end": float(t_end),
-            "parameters": dict(self._changed),
-            "complete": True,
-            "stopped": stopped,
-        }
-        return record.solution(self._ready, values, about)
-
-    # -- inside --------------------------------------------------------------------------------------------------------
+        return stopped
 
     def _piece(self, n: int) -> Rows:
         """Up to n steps, to where a controller has to act."""
@@ -324,7 +360,7 @@ def stepper(
     run = scheme.start(program_of(system, scheme), start)
     if not isinstance(run, ProgramRun):
         raise MethodError(f"method {scheme.name!r} has no steps to be stepped by; take another one")
-    sim = Stepper(ready, run, scheme, controllers)
+    sim = Stepper(ready, run, scheme, controllers, initial_tol)
     sim._changed = {name: float(value) for name, value in (parameters or {}).items()}
     sim._complain()
     return sim

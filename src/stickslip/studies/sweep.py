@@ -114,6 +114,7 @@ def sweep(
         raise OptionError(f"measure = {measure!r} must be a function of a solution")
     if not isinstance(system, System) and not callable(system):
         raise OptionError(f"sweep needs a System, or a function that makes one, got {system!r}")
+    _check_names(system if isinstance(system, System) else system(), points)
     call = {"t_end": t_end, "dt": dt, "method": method, **options}
     kept = Journal(Path(journal), _identity(system, call, points, measure)) if journal is not None else None
     done: dict[int, tuple[dict[str, np.ndarray] | None, str | None]] = dict(kept.done) if kept is not None else {}
@@ -132,6 +133,14 @@ def sweep(
         if kept is not None:
             kept.close()
     return _result(points, axes, done)
+
+
+def _check_names(system: Any, points: Sequence[Point]) -> None:
+    """A name that no run can have is a mistake of the call; values are for each run to judge."""
+    if isinstance(system, System):
+        known = {"q0", "u0", *system.parameters}
+        for name in dict.fromkeys(name for point in points for name in point if name not in known):
+            system.parameter_values({name: 0.0})
 
 
 def _collect(
