@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -49,21 +52,91 @@ def test_the_number_of_workers_changes_nothing():
 
 
 def test_processes():
-    with ProcessPoolExecutor(1) as pool:
+    """The system itself, and a function that cannot be imported; or a function that makes the system."""
+    ball = ss.benchmarks.bouncing_ball()
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        own = ss.sweep(
+            ball, 0.8, 1e-2, parameters=GRID, measure=lambda s: s.q[-1] + ball.parameters["e"], executor=pool
+        )
         out = run(ss.benchmarks.bouncing_ball, executor=pool)
     assert out["q"].tobytes() == run()["q"].tobytes()
+    assert own["value"].tobytes() == (run()["q"] + ball.parameters["e"]).tobytes()
+
+
+def test_runs_that_hold_the_interpreter_go_to_processes():
+    """Events are found in Python; what two processes give is what one thread gives."""
+    chosen = {"parameters": {"e": [0.2, 0.5, 0.8]}, "method": "event-driven"}
+    assert run(workers=2, **chosen)["q"].tobytes() == run(workers=1, **chosen)["q"].tobytes()
+
+
+def test_a_worker_that_dies_is_named(tmp_path):
+    """What was done before is in the journal, and the same call goes on."""
+    mark, parent = tmp_path / "killed", os.getpid()
+
+    def measure(solution):
+        if os.getpid() != parent and not mark.exists():
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return solution.q[-1, 0]
+
+    ball, journal = ss.benchmarks.bouncing_ball(), tmp_path / "journal"
+    whole = ss.sweep(ball, 0.8, 1e-2, parameters=GRID, measure=measure)
+    for attempt in range(2):
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            if attempt == 0:
+                with pytest.raises(ss.StickslipError, match="worker process of the sweep died"):
+                    ss.sweep(ball, 0.8, 1e-2, parameters=GRID, measure=measure, executor=pool, journal=journal)
+            else:
+                again = ss.sweep(ball, 0.8, 1e-2, parameters=GRID, measure=measure, executor=pool, journal=journal)
+    assert again["value"].tobytes() == whole["value"].tobytes()
 
 
 @pytest.mark.slow
-def test_a_dask_cluster():
-    """A real scheduler and a worker process."""
+def test_a_dask_cluster_loses_a_worker(tmp_path):
+    """A real scheduler and two worker processes, one of which is killed in the middle."""
     distributed = pytest.importorskip("distributed")
+    mark, ball, parent = tmp_path / "killed", ss.benchmarks.bouncing_ball(), os.getpid()
+    values = np.linspace(0.1, 0.9, 40)
+
+    def measure(solution):
+        if os.getpid() != parent and solution.provenance["parameters"]["e"] > 0.4 and not mark.exists():
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return solution.q[-1, 0]
+
     with (
-        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
         distributed.Client(cluster) as client,
     ):
-        out = run(ss.benchmarks.bouncing_ball, executor=client)
-    assert out["q"].tobytes() == run()["q"].tobytes()
+        out = ss.sweep(ball, 0.8, 1e-2, parameters={"e": values}, measure=measure, executor=client)
+    assert mark.exists()
+    assert (
+        out["value"].tobytes()
+        == ss.sweep(ball, 0.8, 1e-2, parameters={"e": values}, measure=measure)["value"].tobytes()
+    )
+
+
+def test_samplers():
+    bounds, qmc = {"e": (0.2, 0.8), "g": (5.0, 10.0)}, pytest.importorskip("scipy.stats.qmc")
+    out = run(parameters=bounds, sampler=qmc.Sobol(2, seed=1), samples=4, measure=final_state)
+    assert len(out) == 4
+    assert all(0.2 <= p["e"] <= 0.8 and 5 <= p["g"] <= 10 for p in out.points)
+    one = ss.solve(ss.benchmarks.bouncing_ball(), 0.8, 1e-2, parameters=out.points[3], progress=False)
+    assert out["q"][3] == one.q[-1]
+    with pytest.raises(ss.OptionError, match="1 dimensions, but 2 parameters"):
+        run(parameters=bounds, sampler=qmc.Sobol(1), samples=4)
+    with pytest.raises(ss.OptionError, match=r"\(least, largest\)"):
+        run(parameters=GRID, sampler=qmc.Sobol(2), samples=4)
+    with pytest.raises(ss.OptionError, match="scipy.stats.qmc"):
+        run(parameters=bounds, sampler="sobol", samples=4)
+
+
+def test_a_measure_that_fails_for_one_run_loses_that_run_only():
+    out = run(measure=lambda s: 1 / (s.provenance["parameters"]["e"] - 0.5))
+    assert list(out.errors) == [2, 3]
+    assert "ZeroDivisionError" in out.errors[2]
+    with pytest.raises(ss.OptionError, match="no run could be measured; the first: IndexError"):
+        run(measure=lambda s: s.q[10**6])
 
 
 def test_failures_are_collected():

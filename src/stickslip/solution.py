@@ -240,10 +240,6 @@ class Solution:
     def __len__(self) -> int:
         return len(self.t)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """What is pickled: the data, without the system."""
-        return self.__dict__ | {"system": None}
-
     def __getitem__(self, name: str) -> np.ndarray:
         """A quantity by its name: one row per time, and columns where it has several components.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import copy
+from copy import copy, deepcopy
 from html import escape
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
@@ -19,6 +19,7 @@ from stickslip.math import Scalar, Vector, array, column, is_symbolic
 from stickslip.model.assemble import assembled
 from stickslip.model.declaration import APPROACH_SPEED, TIME, Coordinates, Equations, Sensor, _scalar, _vector
 from stickslip.model.given import number, text
+from stickslip.model.shipping import packed, unpacked
 from stickslip.notebook import folded, html_table
 
 if TYPE_CHECKING:
@@ -99,6 +100,32 @@ class System:
         self.drawing: Drawing | None = None
         self.shown: list[Shape] = []
         self.compiled: dict[Any, Any] = {}  # what `solve` derives and compiles; it is freed with the system
+
+    # -- copies and other processes -----------------------------------------------------------------------------------
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What is pickled: all that was declared. What was compiled is not; it is compiled again where it is needed."""
+        return _shipped, packed(self, System)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> System:
+        """A copy with the same symbols, so that expressions of the one are expressions of the other."""
+        out = memo[id(self)] = object.__new__(System)
+        out.__dict__ |= {key: deepcopy(value, memo) for key, value in self.__dict__.items() if key != "compiled"}
+        out.compiled = {}
+        return out
+
+    def to_ship(self) -> dict[str, Any]:
+        """The state for `model.shipping`; values by symbol stand in a list, because hashes are of this process."""
+        symbols = [s for block in self.blocks if block.named for v in (block.q, block.u) for s in array(v).flat]
+        symbols += [TIME, APPROACH_SPEED, *self._parameters.values()]
+        values = [(s, self._initial[s.__hash__()]) for s in symbols]
+        return self.__dict__ | {"compiled": None, "_initial": values}
+
+    def from_shipped(self, state: dict[str, Any]) -> None:
+        """Become the system that was shipped."""
+        self.__dict__ |= state
+        self.compiled = {}
+        self._initial = {s.__hash__(): value for s, value in state["_initial"]}
 
     def __repr__(self) -> str:
         contacts = sum(len(e.contacts) for e in self.equations())
@@ -640,3 +667,8 @@ class System:
     def _is_parameter(self, symbol: ca.SX) -> bool:
         own = self._parameters.get(symbol.name())
         return own is not None and own.__hash__() == symbol.__hash__()
+
+
+def _shipped(text: str, content: bytes) -> System:
+    system: System = unpacked(text, content, System)
+    return system

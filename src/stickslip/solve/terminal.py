@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -55,8 +56,8 @@ def interruptible() -> Iterator[Callable[[], bool]]:
 
 
 @contextmanager
-def progress_bar(wanted: bool, steps: int, what: str) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr; yields what moves it."""
+def progress_bar(wanted: bool, steps: int, what: str, unit: str = "steps") -> Iterator[Callable[[int], None]]:
+    """A bar on stderr, with what is done per second; yields what moves it."""
     if not wanted:
         yield lambda _: None
         return
@@ -67,8 +68,14 @@ def progress_bar(wanted: bool, steps: int, what: str) -> Iterator[Callable[[int]
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.percentage:3.0f} %"),
+        TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
     )
+    begin = time.monotonic()
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=steps)
-        yield lambda done: bar.update(task, completed=done)
+        task = bar.add_task(what, total=steps, rate="")
+
+        def show(done: int) -> None:
+            bar.update(task, completed=done, rate=f"{done / max(time.monotonic() - begin, 1e-9):.3g} {unit}/s")
+
+        yield show

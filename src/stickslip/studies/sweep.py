@@ -9,21 +9,22 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stickslip.errors import OptionError, ResultFileError, StickslipError
+from stickslip.errors import OptionError
 from stickslip.model.system import System
 from stickslip.schemes import Scheme
 from stickslip.solution import Solution
-from stickslip.solve import solve
+from stickslip.solve.door import whole
+from stickslip.solve.terminal import progress_bar
+from stickslip.studies.journal import Journal, Outcome
+from stickslip.studies.pools import Work, made, outcomes
 
 if TYPE_CHECKING:
     import xarray
@@ -87,119 +88,71 @@ def sweep(
     parameters: Mapping[str, Any] | Sequence[Mapping[str, Any]],
     measure: Callable[[Solution], Any] = final_state,
     method: str | Scheme = "rattle",
+    sampler: Any = None,
+    samples: int | None = None,
     executor: Any = None,
     workers: int | None = None,
     journal: str | Path | None = None,
-    progress: bool | None = False,
+    progress: bool | None = None,
     **options: Any,
 ) -> Sweep:
     """Solve for many parameters, and keep what `measure` makes of each solution.
 
-    parameters: {name: list} for all combinations (a grid), or a list of {name: value} for chosen points and samples, such as
-    those of `scipy.stats.qmc`. The names "q0" and "u0" mean initial states. measure(solution) returns a number, an array,
-    or several by name. executor: None for threads of this process (`workers` of them; the compiled loop releases the
-    interpreter lock), any `concurrent.futures.Executor`, or a `dask.distributed.Client`. Processes need a function that
-    makes the system, such as `ss.benchmarks.slider_crank`, instead of the system, and a measure that can be pickled.
-    journal: a file that keeps what is done, so that a killed sweep goes on. Runs that fail are collected in `errors`.
-    options: those of `ss.solve`.
+    parameters: {name: list} for all combinations (a grid), or a list of {name: value} for chosen points. With a `sampler` of
+    `scipy.stats.qmc`, {name: (least, largest)}: it draws `samples` points between them. The names "q0" and "u0" mean initial
+    states. measure(solution) returns a number, an array, or several by name.
+
+    executor: None for the cores of this machine, `workers` of them: threads over one compiled program, which releases the
+    interpreter lock, or processes where runs spend their time in Python (events, detected contacts). Else any
+    `concurrent.futures.Executor`, or a `dask.distributed.Client`; systems and functions travel by themselves. The result does
+    not depend on it, bit for bit. journal: a file that keeps what is done, so that a killed sweep goes on. Runs that fail are
+    collected in `errors`. progress: a bar, with runs per second. options: those of `ss.solve`.
 
     >>> import stickslip as ss
     >>> ball = ss.benchmarks.bouncing_ball()
     >>> heights = ss.sweep(ball, 1.0, 1e-2, parameters={"e": [0.2, 0.5, 0.8]}, measure=lambda s: s.q[60:, 0].max())
     >>> heights["value"].shape
     (3,)
+    >>> from scipy.stats import qmc
+    >>> drawn = ss.sweep(ball, 1.0, 1e-2, parameters={"e": (0.2, 0.9)}, sampler=qmc.Halton(1, seed=0), samples=4)
+    >>> drawn["q"].shape
+    (4, 1)
     """
-    points, axes = _points(parameters)
     if not callable(measure):
         raise OptionError(f"measure = {measure!r} must be a function of a solution")
     if not isinstance(system, System) and not callable(system):
         raise OptionError(f"sweep needs a System, or a function that makes one, got {system!r}")
-    _check_names(system if isinstance(system, System) else system(), points)
+    if workers is not None:
+        workers = whole(workers=workers)
+    points, axes = _points(parameters) if sampler is None and samples is None else _drawn(parameters, sampler, samples)
+    first = system if isinstance(system, System) else made(system)
+    _check_names(first, points)
     call = {"t_end": t_end, "dt": dt, "method": method, **options}
-    kept = Journal(Path(journal), _identity(system, call, points, measure)) if journal is not None else None
-    done: dict[int, tuple[dict[str, np.ndarray] | None, str | None]] = dict(kept.done) if kept is not None else {}
+    kept = Journal(Path(journal), _identity(first, call, points, measure)) if journal is not None else None
+    done: dict[int, Outcome] = dict(kept.done) if kept is not None else {}
     left = [k for k in range(len(points)) if k not in done]
-    pool = executor if executor is not None else ThreadPoolExecutor(workers or os.cpu_count() or 1)
-    if executor is None and isinstance(system, System) and left:
-        _one(system, points[left[0]], {**call, "t_end": 0.0}, final_state)  # compile once, not in every thread
+    bar = sys.stderr.isatty() if progress is None else progress
+    before = len(done)
     try:
-        for k, outcome in _collect(pool, system, points, left, call, measure, progress):
-            done[k] = outcome
-            if kept is not None:
-                kept.append(k, outcome)
+        with progress_bar(bool(bar), len(left), "sweep", "runs") as show:
+            work = Work(system, call, measure)
+            for numbers, results in outcomes(work, [points[k] for k in left], executor, workers):
+                for k, outcome in zip([left[n] for n in numbers], results, strict=True):
+                    done[k] = outcome
+                    if kept is not None:
+                        kept.append(k, outcome)
+                show(len(done) - before)
     finally:
-        if executor is None:
-            pool.shutdown(cancel_futures=True)
         if kept is not None:
             kept.close()
     return _result(points, axes, done)
 
 
-def _check_names(system: Any, points: Sequence[Point]) -> None:
+def _check_names(system: System, points: Sequence[Point]) -> None:
     """A name that no run can have is a mistake of the call; values are for each run to judge."""
-    if isinstance(system, System):
-        known = {"q0", "u0", *system.parameters}
-        for name in dict.fromkeys(name for point in points for name in point if name not in known):
-            system.parameter_values({name: 0.0})
-
-
-def _collect(
-    pool: Any,
-    system: Any,
-    points: Sequence[Point],
-    left: Sequence[int],
-    call: dict[str, Any],
-    measure: Any,
-    progress: Any,
-) -> Iterable[tuple[int, tuple[dict[str, np.ndarray] | None, str | None]]]:
-    """Outcomes as they come; no more runs are waiting than the pool needs, so that a million points fit into memory."""
-    from stickslip.solve.terminal import progress_bar
-
-    waiting: dict[Any, int] = {}
-    todo, finished = iter(left), 0
-    extra = {} if isinstance(pool, _LOCAL) else {"pure": False} if hasattr(pool, "scheduler_info") else {}
-    with progress_bar(bool(progress), len(left), "sweep") as show:
-        while True:
-            for k in itertools.islice(todo, 256 - len(waiting)):
-                waiting[pool.submit(_one, system, points[k], call, measure, **extra)] = k
-            if not waiting:
-                return
-            if all(isinstance(future, Future) for future in waiting):
-                ready = wait(list(waiting), return_when=FIRST_COMPLETED).done
-            else:
-                ready = {next(iter(waiting))}  # of another kind: in order
-            for future in ready:
-                k = waiting.pop(future)
-                finished += 1
-                show(finished)
-                yield k, future.result()
-
-
-_LOCAL = (ThreadPoolExecutor,)
-
-
-def _one(
-    system: Any, point: Point, call: dict[str, Any], measure: Any
-) -> tuple[dict[str, np.ndarray] | None, str | None]:
-    """One run: what was measured, or why there is nothing."""
-    made = system if isinstance(system, System) else _made(system)
-    start: dict[str, Any] = {name: point[name] for name in ("q0", "u0") if name in point}
-    parameters = {name: value for name, value in point.items() if name not in start}
-    try:
-        value: Any = measure(solve(made, **(call | start), parameters=parameters, progress=False))
-    except StickslipError as error:
-        return None, f"{type(error).__name__}: {error}"
-    named = value if isinstance(value, dict) else {"value": value}
-    return {name: np.asarray(v, dtype=float) for name, v in named.items()}, None
-
-
-@lru_cache(maxsize=4)
-def _made(build: Callable[[], System]) -> System:
-    """The system of a worker process, made once."""
-    made = build()
-    if not isinstance(made, System):
-        raise OptionError(f"{build!r} returns {made!r}, not a System")
-    return made
+    known = {"q0", "u0", *system.parameters}
+    for name in dict.fromkeys(name for point in points for name in point if name not in known):
+        system.parameter_values({name: 0.0})
 
 
 def _points(parameters: Any) -> tuple[tuple[Point, ...], dict[str, np.ndarray]]:
@@ -223,8 +176,27 @@ def _points(parameters: Any) -> tuple[tuple[Point, ...], dict[str, np.ndarray]]:
     return points, {}
 
 
+def _drawn(parameters: Any, sampler: Any, samples: Any) -> tuple[tuple[Point, ...], dict[str, np.ndarray]]:
+    """Points of a sampler between the bounds of each parameter."""
+    if not hasattr(sampler, "random") or not hasattr(sampler, "d"):
+        raise OptionError(f"sampler = {sampler!r} must be one of scipy.stats.qmc, such as qmc.Sobol(d=2)")
+    count = whole(samples=samples)
+    bounds = parameters if isinstance(parameters, Mapping) else {}
+    if not bounds or any(np.shape(b) != (2,) or not np.isfinite(b).all() or b[0] > b[1] for b in bounds.values()):
+        raise OptionError(f"with a sampler, parameters = {parameters!r} must be {{name: (least, largest)}}")
+    if sampler.d != len(bounds):
+        raise OptionError(f"the sampler has {sampler.d} dimensions, but {len(bounds)} parameters are to be drawn")
+    low, high = np.array(list(bounds.values()), dtype=float).T
+    rows = (low + (high - low) * sampler.random(count)).tolist()
+    return tuple(dict(zip(bounds, row, strict=True)) for row in rows), {}
+
+
 def _result(points: tuple[Point, ...], axes: dict[str, np.ndarray], done: Mapping[int, Any]) -> Sweep:
-    errors = {k: done[k][1] for k in sorted(done) if done[k][1] is not None}
+    errors = {k: text for k in sorted(done) if (text := done[k][1]) is not None}
+    if errors and len(errors) == len(points) and all(text.startswith("measure: ") for text in errors.values()):
+        raise OptionError(
+            f"no run could be measured; the first: {next(iter(errors.values())).removeprefix('measure: ')}"
+        )
     example: dict[str, np.ndarray] = next(
         (values for values, _ in (done[k] for k in sorted(done)) if values is not None), {}
     )
@@ -242,62 +214,11 @@ def _result(points: tuple[Point, ...], axes: dict[str, np.ndarray], done: Mappin
     return Sweep(points, axes, out, errors)
 
 
-# -- journal -----------------------------------------------------------------------------------------------------------
-
-
-def _identity(system: Any, call: Mapping[str, Any], points: Sequence[Point], measure: Any) -> str:
+def _identity(system: System, call: Mapping[str, Any], points: Sequence[Point], measure: Any) -> str:
     """What must be the same for a sweep to go on."""
     from stickslip.solve import prepare
     from stickslip.solve.outfile import fingerprint
 
-    made = system if isinstance(system, System) else _made(system)
-    about: list[Any] = [fingerprint(prepare(made)), made.parameters, {k: str(v) for k, v in call.items()}]
+    about: list[Any] = [fingerprint(prepare(system)), system.parameters, {k: str(v) for k, v in call.items()}]
     about += [[{n: np.asarray(v).tolist() for n, v in p.items()} for p in points], getattr(measure, "__qualname__", "")]
     return hashlib.sha256(json.dumps(about).encode()).hexdigest()
-
-
-class Journal:
-    """One line per run that is done, in JSON; a line that is not whole is ignored."""
-
-    def __init__(self, path: Path, identity: str):
-        self.done: dict[int, tuple[dict[str, np.ndarray] | None, str | None]] = {}
-        end = 0
-        try:
-            if path.exists():
-                end = self._read(path, identity)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("r+b" if end else "wb", buffering=0)
-            self._file.truncate(end)
-            self._file.seek(end)
-            if not end:
-                self._file.write(json.dumps({"sweep": identity}).encode() + b"\n")
-        except OSError as error:
-            raise ResultFileError(f"cannot write {path}: {error.strerror}. Choose another journal=.") from error
-
-    def _read(self, path: Path, identity: str) -> int:
-        end = 0
-        for number, line in enumerate(path.read_bytes().splitlines(keepends=True)):
-            try:
-                entry = json.loads(line) if line.endswith(b"\n") else None
-            except ValueError:
-                entry = None
-            if entry is None:
-                break
-            if number == 0 and entry.get("sweep") != identity:
-                raise OptionError(f"{path} is the journal of another sweep; choose another file, or delete it")
-            if number:
-                values = entry["values"]
-                arrays = None if values is None else {n: np.array(v, dtype=float) for n, v in values.items()}
-                self.done[entry["point"]] = arrays, entry["error"]
-            end += len(line)
-        return end
-
-    def append(self, point: int, outcome: tuple[dict[str, np.ndarray] | None, str | None]) -> None:
-        """Keep the outcome of a run; numbers come back bit for bit."""
-        values, error = outcome
-        lists = None if values is None else {name: array.tolist() for name, array in values.items()}
-        self._file.write(json.dumps({"point": point, "values": lists, "error": error}).encode() + b"\n")
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()

@@ -1,0 +1,65 @@
+"""What is done of many runs, in a file that is only appended to: a killed sweep goes on where it was."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from stickslip.errors import OptionError, ResultFileError
+
+Outcome = tuple[dict[str, np.ndarray] | None, str | None]  # of a run: what was measured, or why there is nothing
+
+
+class Journal:
+    """One line per run that is done, in JSON; a line that is not whole is ignored."""
+
+    def __init__(self, path: Path, identity: str):
+        self.done: dict[int, Outcome] = {}
+        end = 0
+        try:
+            if path.exists():
+                end = self._read(path, identity)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("r+b" if end else "wb", buffering=0)
+            self._file.truncate(end)
+            self._file.seek(end)
+            if not end:
+                self._file.write(json.dumps({"sweep": identity}).encode() + b"\n")
+        except OSError as error:
+            raise ResultFileError(f"cannot write {path}: {error.strerror}. Choose another journal=.") from error
+
+    def _read(self, path: Path, identity: str) -> int:
+        end = 0
+        for number, line in enumerate(path.read_bytes().splitlines(keepends=True)):
+            try:
+                entry = json.loads(line) if line.endswith(b"\n") else None
+            except ValueError:
+                entry = None
+            if entry is None:
+                break
+            if number == 0 and entry.get("sweep") != identity:
+                raise OptionError(f"{path} is the journal of another sweep; choose another file, or delete it")
+            if number:
+                values = entry["values"]
+                arrays = None if values is None else {n: np.array(v, dtype=float) for n, v in values.items()}
+                self.done[entry["point"]] = arrays, entry["error"]
+            end += len(line)
+        return end
+
+    def append(self, point: int, outcome: Outcome) -> None:
+        """Keep the outcome of a run; numbers come back bit for bit."""
+        values, error = outcome
+        lists = None if values is None else {name: array.tolist() for name, array in values.items()}
+        try:
+            self._file.write(json.dumps({"point": point, "values": lists, "error": error}).encode() + b"\n")
+        except OSError as failure:
+            raise ResultFileError(
+                f"cannot write {self._file.name}: {failure.strerror}. Free some space and call the same sweep again; what "
+                "is in the journal is not repeated"
+            ) from failure
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()

@@ -1,0 +1,213 @@
+"""Where many runs are computed: threads of this process, other processes, a cluster; the outcome is the same.
+
+A task for another process is a batch of points and a shipment: the system, the options and the measure as bytes, which a worker
+unpacks once. Whatever comes back is in the order of the points, so nothing depends on which worker was faster.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+import multiprocessing
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from stickslip.errors import OptionError, StickslipError
+from stickslip.model.collisions import collisions_of
+from stickslip.model.shipping import packed, unpacked
+from stickslip.model.system import System
+from stickslip.schemes import EventDriven
+from stickslip.schemes.spec import scheme_of
+from stickslip.solve import solve
+from stickslip.studies.journal import Outcome
+
+BATCHES = 16  # per worker process: enough to balance the load
+LARGEST = 64  # runs in a batch
+AHEAD = 256  # tasks that wait in a pool of threads
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is the same for all runs of a sweep; `system` may also be a function that makes it."""
+
+    system: Any
+    call: dict[str, Any]
+    measure: Callable[[Any], Any]
+
+    def run(self, point: dict[str, Any]) -> Outcome:
+        """One run: what was measured, or why there is nothing."""
+        start: dict[str, Any] = {name: point[name] for name in ("q0", "u0") if name in point}
+        parameters = {name: value for name, value in point.items() if name not in start}
+        try:
+            solution = solve(self.system, **(self.call | start), parameters=parameters, progress=False)
+        except StickslipError as error:
+            return None, f"{type(error).__name__}: {error}"
+        try:
+            value: Any = self.measure(solution)
+            named = value if isinstance(value, dict) else {"value": value}
+            return {name: np.asarray(v, dtype=float) for name, v in named.items()}, None
+        except (
+            Exception
+        ) as error:  # of the user's function: one run that it cannot measure is no reason to lose the others
+            return None, f"measure: {type(error).__name__}: {error}"
+
+
+@dataclass(frozen=True)
+class Shipment:
+    """Work as bytes, known by its digest."""
+
+    digest: str
+    text: str = field(repr=False)
+    content: bytes = field(repr=False)
+
+    @classmethod
+    def of(cls, work: Work) -> Shipment:
+        """Pack it; the bytes go with every batch, and cost less than asking for them."""
+        text, content = packed(work, System)
+        return cls(hashlib.sha256(text.encode() + content).hexdigest(), text, content)
+
+
+def run_batch(shipment: Shipment, points: Sequence[dict[str, Any]]) -> list[Outcome]:
+    """In a worker: all runs of a batch."""
+    work = _work(shipment.digest, shipment)
+    return [work.run(point) for point in points]
+
+
+_ARRIVED: dict[str, Work] = {}
+
+
+def _work(digest: str, shipment: Shipment) -> Work:
+    if digest not in _ARRIVED:
+        _ARRIVED.clear()  # of another sweep
+        work = unpacked(shipment.text, shipment.content, System)
+        _ARRIVED[digest] = work if isinstance(work.system, System) else Work(made(work.system), work.call, work.measure)
+    return _ARRIVED[digest]
+
+
+@lru_cache(maxsize=4)
+def made(build: Callable[[], System]) -> System:
+    """The system that a function makes, made once."""
+    system = build()
+    if not isinstance(system, System):
+        raise OptionError(f"{build!r} returns {system!r}, not a System")
+    return system
+
+
+def outcomes(
+    work: Work, points: Sequence[dict[str, Any]], executor: Any, workers: int | None
+) -> Iterator[tuple[list[int], list[Outcome]]]:
+    """The outcomes of all points, in batches, as they come: numbers of the points, and what became of them."""
+    if executor is None:
+        system = made(work.system) if not isinstance(work.system, System) else work.system
+        local = Work(system, work.call, work.measure)
+        count = workers or os.cpu_count() or 1
+        if _holds_the_lock(local) and count > 1 and _may_fork():
+            with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("fork")) as pool:
+                yield from _shipped(local, points, pool, count)
+        else:
+            yield from _threads(local, points, count)
+    elif isinstance(executor, ThreadPoolExecutor):
+        yield from _in_pool(executor, lambda numbers: [work.run(points[k]) for k in numbers], _ones(points))
+    elif isinstance(executor, Executor):
+        yield from _shipped(work, points, executor, getattr(executor, "_max_workers", None) or os.cpu_count() or 1)
+    elif hasattr(executor, "submit") and hasattr(executor, "ncores"):
+        yield from _on_dask(work, points, executor)
+    else:
+        raise OptionError(f"executor = {executor!r} must be a concurrent.futures executor or a dask.distributed Client")
+
+
+def _threads(work: Work, points: Sequence[dict[str, Any]], count: int) -> Iterator[tuple[list[int], list[Outcome]]]:
+    """Threads of this process; the first run compiles what the others use."""
+    if points:
+        Work(work.system, work.call | {"t_end": work.call.get("t_start", 0.0)}, np.shape).run(points[0])
+    if count == 1:
+        for k, point in enumerate(points):
+            yield [k], [work.run(point)]
+        return
+    pool = ThreadPoolExecutor(count)
+    try:
+        yield from _in_pool(pool, lambda numbers: [work.run(points[k]) for k in numbers], _ones(points))
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _ones(points: Sequence[Any]) -> Iterator[list[int]]:
+    return ([k] for k in range(len(points)))
+
+
+def _batches(points: Sequence[Any], workers: int) -> Iterator[list[int]]:
+    size = max(1, min(LARGEST, math.ceil(len(points) / (BATCHES * workers))))
+    return (list(range(k, min(k + size, len(points)))) for k in range(0, len(points), size))
+
+
+def _shipped(
+    work: Work, points: Sequence[dict[str, Any]], pool: Executor, workers: int
+) -> Iterator[tuple[list[int], list[Outcome]]]:
+    shipment = Shipment.of(work)
+
+    def task(numbers: list[int]) -> tuple[Any, ...]:
+        return run_batch, shipment, [points[k] for k in numbers]
+
+    try:
+        yield from _in_pool(pool, task, _batches(points, workers))
+    except BrokenExecutor as error:
+        raise StickslipError(
+            "a worker process of the sweep died: it was killed, or ran out of memory. With journal= the same call goes on "
+            "where it was"
+        ) from error
+
+
+def _in_pool(
+    pool: Executor, task: Callable[[list[int]], Any], batches: Iterator[list[int]]
+) -> Iterator[tuple[list[int], list[Outcome]]]:
+    """No more tasks are waiting than the pool needs, so that a million points fit into memory."""
+    local = isinstance(pool, ThreadPoolExecutor)
+    waiting: dict[Any, list[int]] = {}
+    while True:
+        for numbers in itertools.islice(batches, AHEAD - len(waiting)):
+            waiting[pool.submit(task, numbers) if local else pool.submit(*task(numbers))] = numbers
+        if not waiting:
+            return
+        for future in wait(list(waiting), return_when=FIRST_COMPLETED).done:
+            yield waiting.pop(future), future.result()
+
+
+def _on_dask(work: Work, points: Sequence[dict[str, Any]], client: Any) -> Iterator[tuple[list[int], list[Outcome]]]:
+    """Dask gives the batches of a worker that dies to another one."""
+    import distributed
+
+    wait_for: Any = distributed.wait
+
+    # The shipment is data of each task, not a scattered object, which would be lost with the worker that holds it.
+    shipment = Shipment.of(work)
+    waiting: dict[Any, list[int]] = {}
+    batches = _batches(points, max(1, sum(client.ncores().values())))
+    while True:
+        for numbers in itertools.islice(batches, AHEAD - len(waiting)):
+            waiting[client.submit(run_batch, shipment, [points[k] for k in numbers], pure=False)] = numbers
+        if not waiting:
+            return
+        for future in wait_for(list(waiting), return_when="FIRST_COMPLETED").done:
+            yield waiting.pop(future), future.result()
+
+
+def _holds_the_lock(work: Work) -> bool:
+    """Whether runs spend their time in Python, where threads wait for each other: events and detected contacts do."""
+    options = {k: v for k, v in work.call.items() if k not in SOLVE_OPTIONS}
+    return isinstance(scheme_of(work.call["method"], options), EventDriven) or collisions_of(work.system) is not None
+
+
+SOLVE_OPTIONS = frozenset({*(solve.__kwdefaults__ or {}), "t_end", "dt"})  # the others are options of the scheme
+
+
+def _may_fork() -> bool:
+    """Other threads would be missing in a forked process, with the locks that they hold."""
+    return "fork" in multiprocessing.get_all_start_methods() and threading.active_count() == 1
