@@ -192,6 +192,97 @@ def test_parameters_that_follow_from_others_count():
         ss.sensitivity(s, 1.0, 1.0, wrt=["g"])
 
 
+# -- schemes that capture events ------------------------------------------------------------------------------------------
+
+CAPTURING = ("rattle", "lobatto", "generalized-alpha")
+
+
+def off(system, t_end, dt, wrt, method):
+    """The largest difference to event-driven integration, relative to the derivative by each input."""
+    exact = ss.sensitivity(system, t_end, t_end, wrt=wrt)
+    r = ss.sensitivity(system, t_end, dt, wrt=wrt, method=method)
+    assert r.exists, r
+    errors = []
+    for name in wrt:
+        a, b = (np.vstack([x.dq[name][-1], x.du[name][-1]]) for x in (exact, r))
+        errors.append(np.abs(a - b).max() / max(1.0, np.abs(a).max()))
+    return max(errors)
+
+
+@pytest.mark.parametrize("method", CAPTURING)
+def test_captured_events_of_one_dimension_are_exact(method):
+    """Steps of these schemes say 0 or 1 here, at any dt: ball against a wall -0.8, reversing block 1/3."""
+    ball = ss.sensitivity(wall(), 1.0, 0.03125, wrt=["e", "q0", "u0"], method=method)
+    assert np.allclose([ball.dq["q0"][-1, 0, 0], ball.dq["u0"][-1, 0, 0]], -0.8, atol=1e-9)
+    assert [e.kind for e in ball.events] == ["start", "impact"]
+    block = ss.sensitivity(reversing_block(), 2.0, 0.015625, wrt=["u0"], method=method)
+    assert block.du["u0"][-1, 0, 0] == pytest.approx(1 / 3, abs=1e-9)
+    assert [e.kind for e in block.events] == ["start", "reversal"]
+    assert off(ss.benchmarks.bouncing_ball(), 0.7, 0.005, ["e", "g", "q0", "u0"], method) < 1e-9
+
+
+@pytest.mark.parametrize("method", CAPTURING)
+def test_captured_derivatives_converge_with_dt(method):
+    """Of a pendulum that bounces, with bilateral constraints. The position of an impact in its step makes the error uneven."""
+    system, wrt = ss.benchmarks.bouncing_pendulum(), ["e", "L", "q0", "u0"]
+    wide, narrow = (off(system, 1.4, dt, wrt, method) for dt in (0.01, 0.0025))
+    assert narrow < 0.06
+    assert narrow < 0.6 * wide
+
+
+@pytest.mark.parametrize(
+    "make, t_end, dt, tol",
+    [(box_on_corner, 0.3, 2e-3, 6e-3), (ss.benchmarks.slider_crank, 0.006, 2e-5, 3e-2)],
+)
+def test_captured_derivatives_with_friction(make, t_end, dt, tol):
+    """A corner in space, and a slider that bounces to rest, slips and hits with its other end: twelve events."""
+    system = make()
+    wrt = [name for name in ("mu", "e", "e_N", "g", "m3", "l1") if name in system.parameters] + ["u0"]
+    assert off(system, t_end, dt, wrt, "rattle") < tol
+
+
+@pytest.mark.parametrize("method", CAPTURING)
+def test_between_events_steps_are_differentiated_exactly(method):
+    """Central differences of the scheme itself, for a pendulum in free flight and a block that slides."""
+    for system, name, dt in ((ss.benchmarks.bouncing_pendulum(), "g", 0.01), (reversing_block(), "R", 0.01)):
+        r = ss.sensitivity(system, 0.1, dt, wrt=[name], method=method, tol=1e-12)
+        value, h = system.parameters[name], 1e-5
+
+        def end(change, system=system, name=name, dt=dt, value=value):
+            given = {"method": method, "tol": 1e-12, "progress": False, "parameters": {name: value + change}}
+            s = ss.solve(system, 0.1, dt, **given)
+            return np.concatenate([s.q[-1], s.u[-1]])
+
+        exact = (end(h) - end(-h)) / (2 * h)
+        mine = np.concatenate([r.dq[name][-1, :, 0], r.du[name][-1, :, 0]])
+        assert np.allclose(mine, exact, atol=1e-7)
+        assert len(r.events) == 1
+
+
+def test_captured_adjoint_is_the_transposed_tangent():
+    system = box_on_corner()
+    q, u = system.blocks[0].q, system.blocks[0].u
+    wrt = ["q0", "u0", *system.parameters]
+    for method in ("rattle", "generalized-alpha"):
+        r = ss.sensitivity(system, 0.3, 0.01, wrt=wrt, method=method)
+        a = ss.gradient(system, 0.3, 0.01, of=q[0] * u[1], wrt=wrt, method=method)
+        x, v = r.solution.q[-1, 0], r.solution.u[-1, 1]
+        for name in wrt:
+            tangent = v * r.dq[name][-1, 0] + x * r.du[name][-1, 1]
+            assert np.allclose(a.by[name], tangent, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("height", [1e-10, -1e-10, 1e-5])
+def test_grazing_is_no_number_with_steps(height):
+    """Touches that steps of this length cannot tell from none are reported; shorter ones tell 1e-5 apart."""
+    r = ss.sensitivity(thrown(height), 0.8, 0.01, wrt=["u0"], method="rattle")
+    assert not r.exists
+    assert np.isnan(r.dq["u0"][-1]).all()
+    assert "steps of 0.01" in str(r)
+    if height == 1e-5:
+        assert ss.sensitivity(thrown(height), 0.8, 0.001, wrt=["u0"], method="rattle").exists
+
+
 # -- points without derivative ------------------------------------------------------------------------------------------
 
 
@@ -251,7 +342,10 @@ def test_wrong_use_is_named():
         ss.sensitivity(ball, 1.0, 0.1, wrt="e")
     with pytest.raises(ss.OptionError, match="empty"):
         ss.sensitivity(ball, 1.0, 0.1, wrt=[])
-    with pytest.raises(ss.MethodError, match="event-driven"):
-        ss.sensitivity(ball, 1.0, 0.1, wrt=["e"], method="moreau")
+    for method in ("moreau", "generalized-alpha:solver=subproblems"):
+        with pytest.raises(ss.MethodError, match="wrong at any dt"):
+            ss.sensitivity(ball, 1.0, 0.1, wrt=["e"], method=method)
+    with pytest.raises(ss.OptionError, match="save_every= cannot"):
+        ss.sensitivity(ball, 1.0, 0.1, wrt=["e"], save_every=2)
     with pytest.raises(ss.OptionError, match="does not declare"):
         ss.gradient(ball, 1.0, 0.1, of=reversing_block().blocks[0].q, wrt=["e"])

@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from threading import Lock
 from typing import NamedTuple
 
 import casadi as ca
@@ -25,9 +24,9 @@ from stickslip.engine.derive import Instance, Model, PartType, Percussions
 from stickslip.engine.events import Modes
 from stickslip.errors import ModelError
 from stickslip.schemes.event_driven import START_OF_SLIP
+from stickslip.studies.numeric import Factor, Numeric
 
 SPACES = ("g", "gamma", "N", "F")
-SINGULAR = 1e-13  # reciprocal condition number below which K counts as singular
 
 
 class Rows(NamedTuple):
@@ -41,68 +40,6 @@ class Rows(NamedTuple):
     N: list[int]
     F: list[int]
     element: list[int]
-
-
-class Numeric:
-    """A CasADi function of vectors as a fast function of NumPy arrays."""
-
-    def __init__(self, inputs: Sequence[ca.SX], outputs: Sequence[ca.SX]):
-        dense = [ca.densify(x) for x in outputs]
-        self._f = ca.Function("f", list(inputs), dense)
-        self._arguments = [np.zeros(max(x.numel(), 1)) for x in inputs]
-        self._sizes = [x.numel() for x in inputs]
-        self._results = [np.zeros(x.shape, order="F") for x in dense]
-        buffer, self._evaluate = self._f.buffer()
-        for k, a in enumerate(self._arguments):
-            buffer.set_arg(k, memoryview(a.data))
-        for k, b in enumerate(self._results):
-            if b.size:
-                buffer.set_res(k, memoryview(b.T.data))
-        self._buffer = buffer
-        self._lock = Lock()  # the buffers are one for all threads
-
-    def __call__(self, *values: float | np.ndarray) -> list[np.ndarray]:
-        with self._lock:
-            for argument, size, value in zip(self._arguments, self._sizes, values, strict=True):
-                argument[:size] = value
-            self._evaluate()
-            return [r.copy(order="F") for r in self._results]
-
-
-class Factor:
-    """K, ready to be solved with, also transposed."""
-
-    def __init__(self, K: np.ndarray):
-        from scipy.linalg.lapack import dgecon, dgetrf
-
-        scale = 1.0 / np.maximum(np.abs(K).max(axis=1), 1e-300)
-        self._scale, scaled = scale, K * scale[:, None]
-        lu, pivots, info = dgetrf(scaled)
-        self._lu = lu, pivots
-        condition = 0.0
-        if info == 0:
-            condition, info = dgecon(lu, np.abs(scaled).sum(axis=0).max())
-        self.regular = info == 0 and condition > SINGULAR
-        if not self.regular:
-            self._inverse = np.linalg.pinv(scaled, rcond=1e-11)
-
-    def solve(self, b: np.ndarray) -> np.ndarray:
-        """K^-1 b."""
-        from scipy.linalg.lapack import dgetrs
-
-        if not b.size:
-            return b
-        b = (b.T * self._scale).T
-        return dgetrs(*self._lu, b)[0] if self.regular else self._inverse @ b
-
-    def solve_transposed(self, b: np.ndarray) -> np.ndarray:
-        """K^-T b."""
-        from scipy.linalg.lapack import dgetrs
-
-        if not b.size:
-            return b
-        x = dgetrs(*self._lu, b, trans=1)[0] if self.regular else self._inverse.T @ b
-        return (x.T * self._scale).T
 
 
 class Rates(NamedTuple):

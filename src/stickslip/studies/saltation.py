@@ -70,8 +70,14 @@ class _Border(Exception):
     """There is no derivative, because ..."""
 
 
-def saltation(mech: Mechanism, p: np.ndarray, now: Transition, height: np.ndarray, names: Names) -> Affine:
-    """The derivative across an event; `height` is the largest gap of each contact in its flight before."""
+def saltation(
+    mech: Mechanism, p: np.ndarray, now: Transition, height: np.ndarray, names: Names, blur: float = 0.0
+) -> Affine:
+    """The derivative across an event; `height` is the largest gap of each contact in its flight before.
+
+    blur: the length of the steps that the state comes from: an impact so slow that it could be none half a step earlier or
+    later is taken for grazing.
+    """
     n_x, n_p = mech.n_x, len(mech.wrt)
     kind, name, row = _kind(mech, now, names)
     tied, shift = np.zeros((0, n_x + n_p)), np.zeros(n_x + n_p)
@@ -81,7 +87,7 @@ def saltation(mech: Mechanism, p: np.ndarray, now: Transition, height: np.ndarra
     try:
         if now.event >= 0:
             rates, seen, more = mech.watch(now.t, now.q_0, now.u_0, p, now.before)
-            speed, slope = _rate(kind, row, now, rates, seen, more, height)
+            speed, slope = _rate(kind, row, now, rates, seen, more, height, blur)
             shift = -slope / speed
             Z += np.outer(rates.rate, shift)
             tied = _together(mech, now, rates, seen, row, shift)
@@ -127,7 +133,14 @@ def _kind(mech: Mechanism, now: Transition, names: Names) -> tuple[str, str, int
 
 
 def _rate(
-    kind: str, row: int, now: Transition, rates: Rates, seen: Watched, more: dict[str, np.ndarray], height: np.ndarray
+    kind: str,
+    row: int,
+    now: Transition,
+    rates: Rates,
+    seen: Watched,
+    more: dict[str, np.ndarray],
+    height: np.ndarray,
+    blur: float,
 ) -> tuple[float, np.ndarray]:
     """The event's rate and its gradient by (x, p)."""
     parts = np.concatenate([[seen.by_t[row]], seen.by_x[row] * rates.rate])
@@ -137,6 +150,8 @@ def _rate(
         reach = speed**2 / (2 * max(abs(more["gap_ddot"][i]), 1e-300))
         if reach < GRAZE * height[i]:
             raise _Border(f"the contact is grazed, with gap velocity {speed:.1e}")
+        if reach < 1e-3 * height[i] and abs(speed) < 0.5 * blur * abs(more["gap_ddot"][i]):
+            raise _Border(f"the contact is grazed, with gap velocity {speed:.1e}: less than steps of {blur:g} can tell")
     if abs(speed) <= SLOW * np.abs(parts).sum():
         what = {"opening": "contact force", "slip": "friction force"}.get(kind, "slip velocity")
         raise _Border(f"the {what} touches its bound without crossing it")

@@ -13,8 +13,8 @@ from stickslip.errors import OptionError, StudyError, unknown_name
 from stickslip.model.system import System
 from stickslip.schemes import Scheme
 from stickslip.solve.prepared import prepare
-from stickslip.studies.linearised import Numeric
 from stickslip.studies.many import ManyRuns, Trajectory
+from stickslip.studies.numeric import Numeric
 from stickslip.studies.shooting import period_function, section_function
 
 if TYPE_CHECKING:

@@ -10,21 +10,28 @@ from weakref import WeakKeyDictionary
 import casadi as ca
 import numpy as np
 
-from stickslip.engine.events import History, Transition, recorded
+from stickslip.engine.events import History, recorded
+from stickslip.engine.run import Start
 from stickslip.errors import MethodError, NoDerivativeError, OptionError, unknown_name
 from stickslip.model.declaration import TIME
 from stickslip.model.system import System
 from stickslip.notebook import ShownAsText
 from stickslip.schemes import EventDriven, Scheme
-from stickslip.schemes.spec import scheme_of
+from stickslip.schemes.spec import label, scheme_of
 from stickslip.solution import Solution
 from stickslip.solve import solve
-from stickslip.studies.linearised import Numeric
+from stickslip.studies.captured import CapturedTape, can_correct
+from stickslip.studies.numeric import Numeric
 from stickslip.studies.saltation import Affine, EventDerivative
+from stickslip.studies.stages import Linear
 from stickslip.studies.tape import Operation, Tape, parameter_directions
 
 TAPES: WeakKeyDictionary[System, dict[tuple[int, ...], tuple[tuple[int, ...], Tape]]] = WeakKeyDictionary()
 AT_OUTPUT = 1e-11  # of the time: an impact this close to an output time belongs to neither side
+SOLVING = (
+    "parameters", "q0", "u0", "t_start", "tol", "max_iterations", "prox", "initial_tol", "energy_alarm", "progress",
+)  # fmt: skip
+REFUSED = ("save_every", "states", "out", "start", "on_failure")
 
 
 @dataclass(frozen=True)
@@ -77,24 +84,18 @@ class Inputs:
 
 
 def sensitivity(
-    system: System,
-    t_end: float,
-    dt: float,
-    *,
-    wrt: Sequence[str],
-    method: str | Scheme = "event-driven",
-    parameters: Mapping[str, float] | None = None,
-    q0: np.ndarray | None = None,
-    u0: np.ndarray | None = None,
-    t_start: float = 0.0,
-    **options: Any,
+    system: System, t_end: float, dt: float, *, wrt: Sequence[str], method: str | Scheme = "event-driven", **run: Any
 ) -> Sensitivity:
     """Solve, and differentiate the motion by parameters and initial states.
 
     wrt: names of parameters, "q0" and "u0" for all initial coordinates and velocities, or the name of one of these.
+    method: "event-driven", "rattle", "lobatto" or "generalized-alpha". run: arguments of `solve`, such as parameters, q0, u0,
+    t_start, tol and options of the method.
+
     Events shift in time when an input changes, and that counts: differentiating the steps of a scheme that captures
     events is wrong at any dt. Between events this is the derivative of the integrator's steps, at events the saltation
-    matrix of the impact and friction laws. Other arguments as of `solve`.
+    matrix of the impact and friction laws. In schemes that capture events these are located inside the step, and the result
+    converges with dt to that of event-driven integration.
 
     A contact that is closed at the start stays closed: initial states vary along it. At grazing and at other points
     without derivative dq and du become NaN, and `events` says why.
@@ -107,23 +108,22 @@ def sensitivity(
     >>> solution, dq, du = ss.sensitivity(ball, t_end=1.0, dt=0.1, wrt=["e", "q0", "u0"])
     >>> print(f"{dq['q0'][-1, 0, 0]:.6f} {dq['u0'][-1, 0, 0]:.6f} {du['e'][-1, 0, 0]:.6f}")
     -0.800000 -0.800000 2.000000
+    >>> print(f"{ss.sensitivity(ball, t_end=1.0, dt=0.01, wrt=['x'], method='rattle').dq['x'][-1, 0, 0]:.6f}")
+    -0.800000
     """
-    inputs = _inputs(system, wrt, parameters)
-    solution, history, scheme, p = record_run(
-        system, t_end, dt, method, parameters, {"q0": q0, "u0": u0, "t_start": t_start}, options
-    )
-    X, P, n = inputs.X.copy(), inputs.P, system.n_q
+    inputs = _inputs(system, wrt, run.get("parameters"))
+    solution, operations, _ = differentiated(system, t_end, dt, method, inputs.changing, run)
+    X, P, n, n_x = inputs.X.copy(), inputs.P, system.n_q, system.n_q + system.n_u
     rows = np.full((len(solution), *X.shape), np.nan)
-    rows[0] = X
-    tape, events, shifts = tape_of(system, inputs.changing), [], [np.zeros((0, X.shape[1]))]
-    for row, operation in tape.operations(history, p, scheme, solution.names):
+    events, shifts = [], [np.zeros((0, X.shape[1]))]
+    for row, operation in operations:
         if isinstance(operation, Affine):
             events.append(operation.event)
             shifts.append(_shift(operation, X, P)[None, :])
         X = _pushed(operation, X, P)
-        rows[row] = X
+        rows[row] = X[:n_x]
     rows[0] = inputs.X
-    _no_side(rows, solution, history)
+    _no_side(rows, solution, events)
     dq = {name: rows[:, :n, c] for name, c in inputs.columns.items()}
     du = {name: rows[:, n:, c] for name, c in inputs.columns.items()}
     dt_event = {name: np.vstack(shifts)[:, c] for name, c in inputs.columns.items()}
@@ -138,11 +138,7 @@ def gradient(
     of: Any,
     wrt: Sequence[str],
     method: str | Scheme = "event-driven",
-    parameters: Mapping[str, float] | None = None,
-    q0: np.ndarray | None = None,
-    u0: np.ndarray | None = None,
-    t_start: float = 0.0,
-    **options: Any,
+    **run: Any,
 ) -> Gradient:
     """The derivatives of one number by many inputs, by the adjoint: one sweep back, however many inputs there are.
 
@@ -158,13 +154,10 @@ def gradient(
     >>> print(f"{result.value:.6f} {result.by['q0'][0]:.6f}")
     0.640000 -1.280000
     """
-    inputs = _inputs(system, wrt, parameters)
+    inputs = _inputs(system, wrt, run.get("parameters"))
     value = _scalar_function(system, of, inputs.changing)
-    solution, history, scheme, p = record_run(
-        system, t_end, dt, method, parameters, {"q0": q0, "u0": u0, "t_start": t_start}, options
-    )
-    tape = tape_of(system, inputs.changing)
-    operations = [operation for _, operation in tape.operations(history, p, scheme, solution.names)]
+    solution, sequence, p = differentiated(system, t_end, dt, method, inputs.changing, run)
+    operations = [operation for _, operation in sequence]
     events = tuple(o.event for o in operations if isinstance(o, Affine))
     number, row, by_p = (r.ravel() for r in value(solution.t[-1], solution.q[-1], solution.u[-1], p))
     for operation in operations:
@@ -176,6 +169,8 @@ def gradient(
                 "directions only, use sensitivity()",
                 float(number[0]),
             )
+    if operations and isinstance(operations[-1], Linear):  # the scheme carries more than coordinates and velocities
+        row = np.concatenate([row, np.zeros(len(operations[-1].S) - row.size)])
     for operation in reversed(operations):
         row, more = operation.pull(row)
         by_p = by_p + more
@@ -192,29 +187,40 @@ def tape_of(system: System, changing: tuple[int, ...]) -> Tape:
     return kept[changing][1]
 
 
-def record_run(
-    system: System,
-    t_end: float,
-    dt: float,
-    method: str | Scheme,
-    parameters: Mapping[str, float] | None,
-    start: Mapping[str, Any],
-    options: Mapping[str, Any],
-) -> tuple[Solution, History, EventDriven, np.ndarray]:
-    """Solve by event-driven integration and keep what happened."""
-    own = {k: v for k, v in options.items() if k in EventDriven.__dataclass_fields__}
+def differentiated(
+    system: System, t_end: float, dt: float, method: str | Scheme, changing: tuple[int, ...], run: Mapping[str, Any]
+) -> tuple[Solution, Iterator[tuple[int, Operation]], np.ndarray]:
+    """The motion, its linear maps with the rows that they lead to, and all parameters."""
+    for name in run:
+        if name in REFUSED:
+            raise OptionError(f"{name}= cannot be combined with derivatives: they are of all steps from the start")
+    own = {k: v for k, v in run.items() if k not in SOLVING}
     scheme = scheme_of(method, own)
-    if not isinstance(scheme, EventDriven):
+    rest = {k: v for k, v in run.items() if k in SOLVING}
+    if isinstance(scheme, EventDriven):
+        solution, history, p = record_run(system, t_end, dt, scheme, rest)
+        return solution, tape_of(system, changing).operations(history, p, scheme, solution.names), p
+    if not can_correct(scheme):
         raise MethodError(
-            f"derivatives through events need method='event-driven', not {scheme.name!r}: its steps do not know the times "
-            "of events, and their derivatives are wrong at any dt"
+            "derivatives through events need method='event-driven', 'rattle', 'lobatto' or 'generalized-alpha' (PVA or PVV), "
+            f"not {label(scheme)!r}: its steps do not know the times of events, and their derivatives are wrong at any dt"
         )
-    rest = {k: v for k, v in options.items() if k not in own}
+    solution = solve(system, t_end, dt, method=scheme, **{"progress": False, **rest})
+    p = np.array(list(system.parameter_values(rest.get("parameters")).values()))
+    limits = rest.get("tol", 1e-8), rest.get("max_iterations", 30), rest.get("prox") or 0.0
+    ends = solution.t[0], solution.t[-1]
+    start = Start(p, solution.q[0], solution.u[0], *ends, float(dt), len(solution) - 1, *limits, label(scheme))
+    tape = CapturedTape(system, scheme, tape_of(system, changing).mechanism)
+    return solution, tape.operations(start, solution.names), p
+
+
+def record_run(
+    system: System, t_end: float, dt: float, scheme: EventDriven, run: Mapping[str, Any]
+) -> tuple[Solution, History, np.ndarray]:
+    """Solve by event-driven integration and keep what happened; all parameters."""
     with recorded() as history:
-        solution = solve(
-            system, t_end, dt, method=scheme, parameters=parameters, **start, **{"progress": False, **rest}
-        )
-    return solution, history, scheme, np.array(list(system.parameter_values(parameters).values()))
+        solution = solve(system, t_end, dt, method=scheme, **{"progress": False, **run})
+    return solution, history, np.array(list(system.parameter_values(run.get("parameters")).values()))
 
 
 def _pushed(operation: Operation, X: np.ndarray, P: np.ndarray) -> np.ndarray:
@@ -236,15 +242,13 @@ def _shift(operation: Affine, X: np.ndarray, P: np.ndarray) -> np.ndarray:
     return np.asarray(operation.shift @ np.vstack([X, P]))
 
 
-def _no_side(rows: np.ndarray, solution: Solution, history: History) -> None:
+def _no_side(rows: np.ndarray, solution: Solution, events: Sequence[EventDerivative]) -> None:
     """Velocities have no derivative at an output time at which an impact happens."""
     n_q = solution.q.shape[1]
-    for item in history:
-        if not isinstance(item, Transition) or not item.impacts:
-            continue
-        for row in (item.row - 1, item.row):
-            if row < len(solution) and abs(solution.t[row] - item.t) <= AT_OUTPUT * max(1.0, abs(item.t)):
-                rows[row, n_q:] = np.nan
+    for event in events:
+        if event.kind == "impact":
+            near = np.abs(solution.t - event.t) <= AT_OUTPUT * max(1.0, abs(event.t))
+            rows[near, n_q:] = np.nan
 
 
 def _inputs(system: System, wrt: Sequence[str], parameters: Mapping[str, float] | None) -> Inputs:

@@ -29,9 +29,11 @@ from stickslip.errors import (
 )
 from stickslip.model.declaration import TIME
 from stickslip.model.system import System
-from stickslip.studies.linearised import Numeric
+from stickslip.schemes import EventDriven
+from stickslip.schemes.spec import scheme_of
+from stickslip.studies.numeric import Numeric
 from stickslip.studies.saltation import Affine, EventDerivative
-from stickslip.studies.sensitivity import record_run, tape_of
+from stickslip.studies.sensitivity import SOLVING, record_run, tape_of
 from stickslip.studies.tape import parameter_directions
 
 LOOSE = 1e-2  # what an iterate of Newton's method may violate constraints by; the run projects it
@@ -79,6 +81,11 @@ class Shooting:
         options: Mapping[str, Any] | None = None,
     ):
         self.system, self.options, self.segments = system, dict(options or {}), segments
+        own = {k: v for k, v in self.options.items() if k not in SOLVING}
+        scheme = scheme_of("event-driven", own)
+        assert isinstance(scheme, EventDriven)
+        self.scheme = scheme
+        self.solving = {k: v for k, v in self.options.items() if k in SOLVING}
         self.autonomous, self.parameter = is_autonomous(system), parameter
         names = [n for b in system.blocks for n in b.q_names]
         for name in drift:
@@ -122,15 +129,8 @@ class Shooting:
         if not duration > 0:
             raise StudyError(f"{s.name}: the period of an iterate is {duration:.3g}; give a better guess")
         try:
-            solution, history, scheme, p = record_run(
-                s,
-                t_start + duration,
-                duration,
-                "event-driven",
-                parameters,
-                {"q0": x[:n_q], "u0": x[n_q:], "t_start": t_start},
-                {"initial_tol": LOOSE, **self.options},
-            )
+            run = {"parameters": parameters, "q0": x[:n_q], "u0": x[n_q:], "t_start": t_start, "initial_tol": LOOSE}
+            solution, history, p = record_run(s, t_start + duration, duration, self.scheme, {**run, **self.solving})
         except (ConvergenceError, InitialStateError) as error:
             raise StudyError(f"{s.name}: the motion of an iterate cannot be computed: {error}") from error
         tape = tape_of(s, tuple(self.changing))
@@ -138,7 +138,7 @@ class Shooting:
         X = np.hstack([np.eye(self.n_x), np.zeros((self.n_x, 1 if n_p else 0))])
         P = np.hstack([np.zeros((n_p, self.n_x)), self.directions]) if n_p else np.zeros((0, self.n_x))
         events = []
-        for _, operation in tape.operations(history, p, scheme, solution.names):
+        for _, operation in tape.operations(history, p, self.scheme, solution.names):
             X = operation.push(X, P)
             if isinstance(operation, Affine):
                 events.append(operation.event)

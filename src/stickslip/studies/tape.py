@@ -22,8 +22,10 @@ from stickslip.engine.events import History, Phase
 from stickslip.model.system import System
 from stickslip.schemes import EventDriven
 from stickslip.solution import Names
-from stickslip.studies.linearised import Mechanism, Numeric, Tangent
+from stickslip.studies.linearised import Mechanism, Tangent
+from stickslip.studies.numeric import Numeric
 from stickslip.studies.saltation import GRAZE, Affine, EventDerivative, saltation
+from stickslip.studies.stages import Linear
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class RungeKuttaStep:
         return total, by_p
 
 
-Operation = RungeKuttaStep | Affine
+Operation = RungeKuttaStep | Affine | Linear
 Gaps = tuple[np.ndarray, np.ndarray]  # and their velocities
 
 
