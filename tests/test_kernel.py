@@ -19,7 +19,8 @@ from numba.core.errors import TypingError
 
 from stickslip.engine import kernel as module
 from stickslip.engine.call import call_kernel
-from stickslip.engine.kernel import Kernel, KernelError, cache_directory, compile_kernel, emit
+from stickslip.engine.kernel import Kernel, KernelError, compile_kernel, emit
+from stickslip.store import KERNELS, Store
 
 # fmt: off
 UNARY = [
@@ -223,7 +224,11 @@ def test_equal_content_is_compiled_once_whatever_its_name() -> None:
     assert (first.name, second.name) == ("first", "second")
 
 
-def evaluate(store: module._Store, function: ca.Function) -> bytes:
+def kernels(directory: Path) -> module._Kernels:
+    return module._Kernels(Store(KERNELS, directory))
+
+
+def evaluate(store: module._Kernels, function: ca.Function) -> bytes:
     code = store.code(emit(function))
     address = code.get_function_address("stickslip_kernel")
     kernel = Kernel(function.name(), address, function.nnz_in(), function.nnz_out(), code)
@@ -232,10 +237,10 @@ def evaluate(store: module._Store, function: ca.Function) -> bytes:
 
 def test_second_start_loads_and_gives_the_same_bits(tmp_path: Path) -> None:
     function = random_function(7)
-    fresh, again = module._Store(lambda: tmp_path), module._Store(lambda: tmp_path)
+    fresh, again = kernels(tmp_path), kernels(tmp_path)
     assert evaluate(fresh, function) == evaluate(again, function) == evaluate(again, function)
-    assert (fresh.compiled, fresh.loaded) == (1, 0)
-    assert (again.compiled, again.loaded) == (0, 2)  # nobody held it in between
+    assert (fresh.compiled, fresh.store.loaded) == (1, 0)
+    assert (again.compiled, again.store.loaded) == (0, 2)  # nobody held it in between
     assert [p.suffix for p in tmp_path.iterdir()] == [".o"]
 
 
@@ -245,7 +250,8 @@ def test_second_process_compiles_nothing(tmp_path: Path) -> None:
         from stickslip.engine import kernel
         x = ca.SX.sym("x", 3)
         k = kernel.compile_kernel(ca.Function("f", [x], [ca.sin(x) * ca.exp(x), ca.norm_2(x)]))
-        print(kernel._STORE.compiled, kernel._STORE.loaded, "numba" in sys.modules, k([0.1, 0.2, 0.3]).tobytes().hex())
+        made = kernel._LOADED
+        print(made.compiled, made.store.loaded, "numba" in sys.modules, k([0.1, 0.2, 0.3]).tobytes().hex())
     """
     environment = {**os.environ, "STICKSLIP_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
     run = [sys.executable, "-c", program]
@@ -261,33 +267,22 @@ def test_second_process_compiles_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("damage", [lambda b: b"", lambda b: b[:100], lambda b: b[:-1] + bytes([b[-1] ^ 1])])
 def test_damaged_file_is_compiled_again(tmp_path: Path, damage) -> None:
     function = random_function(8, length=20)
-    expected = evaluate(module._Store(lambda: tmp_path), function)
+    expected = evaluate(kernels(tmp_path), function)
     (file,) = tmp_path.iterdir()
     whole = file.read_bytes()
     file.write_bytes(damage(whole))
-    store = module._Store(lambda: tmp_path)
+    store = kernels(tmp_path)
     assert evaluate(store, function) == expected
-    assert (store.compiled, store.loaded) == (1, 0)
+    assert (store.compiled, store.store.loaded) == (1, 0)
     assert file.read_bytes() == whole
 
 
 def test_no_place_for_the_cache_is_no_error(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("not a directory")
-    store = module._Store(lambda: blocked / "below")
+    store = kernels(blocked / "below")
     assert evaluate(store, random_function(9, length=20))
     assert store.compiled == 1
-
-
-def test_cache_directory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STICKSLIP_CACHE_DIR", "/chosen")
-    assert cache_directory() == Path("/chosen")
-    monkeypatch.delenv("STICKSLIP_CACHE_DIR")
-    variable = "LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME"
-    monkeypatch.setenv(variable, "/cache")
-    assert cache_directory() == Path("/cache/stickslip")
-    monkeypatch.delenv(variable)
-    assert cache_directory() == Path.home() / ".cache" / "stickslip"
 
 
 @njit(cache=True)

@@ -16,17 +16,17 @@ from stickslip.engine import kernel
 def test_compiled_systems_are_freed():
     references = []
     gc.collect()
-    before = len(kernel._STORE.engines)
+    before = len(kernel._LOADED.engines)
     for k in range(5):
         ball = ss.benchmarks.bouncing_ball()
         ball.potential_energy(1e-9 * ball.blocks[0].q[0] ** (k + 2))  # another system each time, so other kernels
         ss.solve(ball, 0.1, 1e-2, progress=False)
         references.append(weakref.ref(ball))
-    assert len(kernel._STORE.engines) > before
+    assert len(kernel._LOADED.engines) > before
     del ball
     gc.collect()
     assert all(reference() is None for reference in references)
-    assert len(kernel._STORE.engines) <= before
+    assert len(kernel._LOADED.engines) <= before
 
 
 def test_a_kernel_outlives_its_function():
@@ -34,19 +34,6 @@ def test_a_kernel_outlives_its_function():
     k = kernel.compile_kernel(ca.Function("f", [x], [x[0] * ca.sin(x[1]) + 0.123]))
     gc.collect()
     assert k(np.array([2.0, 1.0])) == pytest.approx(2 * np.sin(1.0) + 0.123)
-
-
-def test_the_cache_on_the_disk_is_limited(tmp_path):
-    import os
-
-    for k in range(10):
-        file = tmp_path / f"{k}.o"
-        file.write_bytes(bytes(100))
-        os.utime(file, (k, k))
-    kernel._prune(tmp_path, 1000)
-    assert len(list(tmp_path.iterdir())) == 10
-    kernel._prune(tmp_path, 800)
-    assert sorted(int(file.stem) for file in tmp_path.iterdir()) == [4, 5, 6, 7, 8, 9]
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,12 @@ import pytest
 
 import stickslip as ss
 from stickslip.engine.advance import Clock, Options, advance, workspace
+from stickslip.engine.call import call_apart
 from stickslip.engine.derive import derive, derive_template
 from stickslip.engine.detected import Detected, occupy, own_tables
 from stickslip.engine.fields import DT, PERCUSSIONS, Q_0, Q_1, T_0, T_1, U_0, U_1
 from stickslip.engine.program import assemble
-from stickslip.jit import records
+from stickslip.jit import jit, records
 from stickslip.model.declaration import Equations
 from stickslip.nonsmooth.sparse import ENTRY, solve_islands
 
@@ -41,6 +42,15 @@ def entries_of(A):
     return out
 
 
+@jit
+def through(address, arguments):
+    return call_apart(address, arguments)
+
+
+def solve(*system):
+    return through(solve_islands.address(*system), system)
+
+
 @pytest.mark.parametrize("bodies, multipliers", [(3, 0), (40, 0), (40, 30), (60, 150)])
 def test_sparse_systems_are_those_of_numpy(bodies, multipliers):
     """Masses in blocks of six, constraints of two bodies each: more of them on a body than it has velocities."""
@@ -57,14 +67,14 @@ def test_sparse_systems_are_those_of_numpy(bodies, multipliers):
             A[c, 6 * b : 6 * b + 6], A[6 * b : 6 * b + 6, c] = w, -w
     right = rng.normal(size=len(A))
     x = right.copy()
-    assert solve_islands(len(A), entries_of(A), node, x, 1e-11)
+    assert solve(len(A), entries_of(A), node, x, 1e-11)
     assert np.abs(A @ x - right).max() < 1e-9
 
 
 def test_singular_systems_are_refused():
     A = np.kron(np.eye(20), np.ones((6, 6)))
     A[0, 6:] = A[6:, 0] = 1.0  # one island
-    assert not solve_islands(120, entries_of(A), np.arange(120) // 6, np.ones(120), 1e-11)
+    assert not solve(120, entries_of(A), np.arange(120) // 6, np.ones(120), 1e-11)
 
 
 # -- patterns times degrees of freedom -------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from stickslip.analysis import (
 )
 from stickslip.engine.state import State
 from stickslip.errors import (
+    CacheWarning,
     ConvergenceError,
     EnergyWarning,
     InitialStateError,
@@ -142,6 +143,7 @@ __all__ = [
     "Bar",
     "Beam",
     "Box",
+    "CacheWarning",
     "Capsule",
     "Cavity",
     "ClearancePrismatic",

@@ -39,6 +39,10 @@ class EnergyWarning(UserWarning):
     """The energy of a run rises although nothing puts it in."""
 
 
+class CacheWarning(UserWarning):
+    """Compiled code cannot be kept where it is wanted."""
+
+
 class TunnellingWarning(UserWarning):
     """A body moves farther in a step than it is thick, with a scheme that does not look ahead at positions."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,11 +14,11 @@ F = TypeVar("F", bound=Callable)
 # to see in a coverage report what tests reach.
 COMPILED = os.environ.get("STICKSLIP_JIT", "1") != "0"
 
-POLICY = {"cache": True, "nogil": True, "error_model": "numpy", "boundscheck": False}
+POLICY = {"nogil": True, "error_model": "numpy", "boundscheck": False}
 
 
 def jit(function: F) -> F:
-    """Compile with Numba: cached on disk, without the interpreter lock, IEEE arithmetic (runs repeat bit for bit).
+    """Compile with Numba: kept on disk, without the interpreter lock, IEEE arithmetic (runs repeat bit for bit).
 
     Division follows IEEE too (`error_model="numpy"`): a zero pivot gives inf, which the solver tests for, not an exception
     check at every division of the hot loop.
@@ -42,7 +40,7 @@ def jit_inline(function: F) -> F:
 
     It is part of its caller, also on the disk.
     """
-    return _compile(function, _nrt=False, forceinline=True, cache=False)
+    return _compile(function, keep=False, _nrt=False, forceinline=True)
 
 
 def records(table: np.ndarray) -> np.ndarray:
@@ -50,27 +48,55 @@ def records(table: np.ndarray) -> np.ndarray:
     return table if COMPILED or not table.dtype.names else table.view(np.recarray)
 
 
-def _compile(function: F, **further: bool) -> F:
+def _compile(function: F, keep: bool = True, **further: bool) -> F:
     if not COMPILED:
         return function
     import numba
 
-    dispatcher: Any = numba.njit(**{**POLICY, **further})(function)
-    file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    if file is not None:
-        file._source_stamp = _newest_source()
+    from stickslip.kept import Kept
+
+    dispatcher: Any = numba.njit(**POLICY, **further)(function)
+    if keep:
+        dispatcher._cache = Kept(function)
     return dispatcher
 
 
-@cache
-def _newest_source() -> tuple[float, int]:
-    """Time of the last change and total size of all sources that are compiled.
+# -- functions that are called through their address -----------------------------------------------------------------
 
-    Numba looks only at the file of the function itself, and would keep a loop whose pieces in other files have changed.
+
+class Apart:
+    """A function that is compiled alone and called through its address (`call_apart`), so not part of its callers.
+
+    LLVM looks anew at all that a function contains, at every level at which one contains another. Three functions that stand
+    apart make the time loop compile in a third of the time; and what a model does not need is not compiled for it.
     """
-    here = Path(__file__).parent
-    files = [here / "jit.py"]
-    for package in ("engine", "nonsmooth", "collide"):
-        files += (here / package).glob("**/*.py")
-    stats = [file.stat() for file in files]
-    return max(s.st_mtime for s in stats), sum(s.st_size for s in stats)
+
+    def __init__(self, function: Callable, result: str, allocates: bool):
+        self.function, self._result, self._allocates = function, result, allocates
+        self._address: int | None = None
+        self.__doc__, self.__name__ = function.__doc__, function.__name__
+
+    def address(self, *arguments: Any) -> Any:
+        """Where the compiled function lies, for arguments of these types, which are always the same; uncompiled: itself."""
+        if not COMPILED:
+            return self.function
+        if self._address is None:
+            import numba
+            from numba.core import sigutils
+            from numba.core.ccallback import CFunc
+
+            from stickslip.kept import Kept
+
+            types = tuple(numba.typeof(argument) for argument in arguments)
+            signature = sigutils.normalize_signature(getattr(numba.types, self._result)(*types))
+            compiled = CFunc(self.function, signature, {}, {"nopython": True, **POLICY, "_nrt": self._allocates})
+            compiled._cache = Kept(self.function)
+            compiled.compile()
+            self._compiled = compiled  # owns what lies at the address
+            self._address = int(compiled.address)
+        return self._address
+
+
+def apart(result: str, allocates: bool = False) -> Callable[[Callable], Apart]:
+    """Compile a function alone; `result` is the type it returns, by Numba's name."""
+    return lambda function: Apart(function, result, allocates)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from stickslip.engine import tables as tb
-from stickslip.engine.call import call_kernel
-from stickslip.engine.newton import GUESS, solve_problem
+from stickslip.engine.call import call_apart, call_kernel
+from stickslip.engine.newton import GUESS, allow_sweeps, workspace
 from stickslip.engine.residual import gather
 from stickslip.engine.tables import Tables
 from stickslip.engine.work import (
@@ -18,14 +18,14 @@ from stickslip.engine.work import (
     IN_CYCLES,
     INSTRUCTION,
     RESUMED,
+    SOLVE_STAGE,
     STOPPED,
     Options,
     Work,
-    workspace,
 )
 from stickslip.jit import jit_bare, jit_inline
 
-__all__ = ["Clock", "Options", "Work", "advance", "call", "observe", "workspace"]
+__all__ = ["Clock", "Options", "Work", "advance", "allow_sweeps", "call", "observe", "workspace"]
 
 # A repeated sequence of stages converges linearly, where Newton's method converges quadratically.
 CYCLES = 10
@@ -99,12 +99,12 @@ def _run(
             evaluate(tables, a, memory, work)
         elif what == tb.SOLVE:
             guess = GUESS if cycles == 0 and not resumed else 1.0
-            count, residual, converged = solve_problem(tables, a, memory, work, options, guess)
+            stage = (tables, a, memory, work, options, guess, iterations, residuals)
+            before = iterations[a]
+            solved = call_apart(work.apart[SOLVE_STAGE], stage)
             resumed = False
-            iterations[a] += count
-            changes += count
-            residuals[a] = max(residuals[a], residual)
-            if not converged:
+            changes += iterations[a] - before
+            if not solved:
                 work.signals[INSTRUCTION], work.signals[IN_CYCLES], work.signals[IN_CHANGES] = at - 1, cycles, changes
                 work.signals[RESUMED] = STOPPED
                 return a

@@ -60,3 +60,31 @@ def _call_plainly(address: int, inputs: np.ndarray, first_in: int, outputs: np.n
 
 
 call_kernel = _call_compiled if COMPILED else _call_plainly
+
+
+def _through(result: types.Type) -> Any:
+    """An intrinsic that calls a function which stands apart (`jit.Apart`): its address, and a tuple of its arguments."""
+
+    @intrinsic
+    def call(typingctx: Any, address: types.Type, arguments: types.Type) -> tuple:
+        if not isinstance(arguments, types.BaseTuple):
+            raise TypingError(f"call_apart: the arguments must be a tuple, not {arguments}")
+
+        def codegen(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> Any:
+            address, packed = values
+            kinds = [context.get_value_type(each) for each in signature.args[1].types]
+            kind = ir.FunctionType(context.get_value_type(result), kinds)
+            given = [builder.extract_value(packed, i) for i in range(len(kinds))]
+            return builder.call(builder.inttoptr(address, kind.as_pointer()), given)
+
+        return result(types.intp, arguments), codegen
+
+    return call
+
+
+def _apply(function: Any, arguments: tuple) -> Any:
+    """The same from Python, where the function itself stands for its address."""
+    return function(*arguments)
+
+
+call_apart = _through(types.boolean) if COMPILED else _apply

@@ -79,10 +79,11 @@ class Routine:
     """A program of one stage as a function of numbers: fields in, fields out."""
 
     def __init__(self, program: Program, inputs: Sequence[Field], outputs: Sequence[Field | Multipliers], start: Start):
-        from stickslip.engine.advance import workspace
+        from stickslip.engine.advance import allow_sweeps, workspace
 
         layout = program.layout
         self._program, self._work, self._memory = program, workspace(program), np.zeros(layout.total)
+        allow_sweeps(program.tables, self._work)
         self._memory[: layout.parameters] = start.parameters
         self._inputs, self._record = layout.places(*inputs), layout.places(*outputs)
         seen = list(expand(outputs))

@@ -15,14 +15,14 @@ import numpy as np
 from stickslip.engine.linearise import COMPLIANCE, fill, keep_unknowns
 from stickslip.engine.tables import DENSE, Tables
 from stickslip.engine.work import IDLE, Work
-from stickslip.jit import jit_bare
+from stickslip.jit import apart, jit_bare
 from stickslip.nonsmooth.laws import CLOSED, NORMAL, OFF
 from stickslip.nonsmooth.linear import reduce_to_last
 
 GAUSS_SEIDEL = 300  # sweeps of one step
 
 
-@jit_bare
+@apart("boolean")
 def contact_step(tables: Tables, k: int, memory: np.ndarray, work: Work, soft: float, enough: float) -> bool:
     """A step in work.step that satisfies the laws of the linearised stage by Gauss-Seidel sweeps; False if there is none.
 

@@ -1,6 +1,6 @@
 """Expressions to native code: a CasADi SX Function becomes a kernel, through LLVM and without a compiler.
 
-    SX Function -> LLVM IR as text (`emit`) -> object code, or the same from the disk (`_Store`) -> address (`Kernel`)
+    SX Function -> LLVM IR as text (`emit`) -> object code, or the same from the disk (`Store`) -> address (`Kernel`)
 
 A kernel is `void (const double *inputs, double *outputs)`. The nonzeros of all inputs of the Function lie packed in
 `inputs`, those of all outputs in `outputs`, each in CasADi's column-major order; the two must not overlap.
@@ -13,16 +13,12 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import math
-import os
 import struct
-import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import accumulate
-from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -33,6 +29,7 @@ import numpy as np
 
 from stickslip.errors import StickslipError
 from stickslip.interpolation import STRIDE, tables_of
+from stickslip.store import KERNELS, Store
 
 
 class KernelError(StickslipError):
@@ -67,17 +64,9 @@ SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 def compile_kernel(function: ca.Function) -> Kernel:
     """The kernel of an SX Function, from the process, from the disk cache, or newly compiled."""
-    code = _STORE.code(emit(function))
+    code = _LOADED.code(emit(function))
     address = code.get_function_address(_SYMBOL)
     return Kernel(function.name(), address, function.nnz_in(), function.nnz_out(), code)
-
-
-def cache_directory() -> Path:
-    """Where object code is kept: $STICKSLIP_CACHE_DIR, or `stickslip` in the user's cache directory."""
-    if chosen := os.environ.get("STICKSLIP_CACHE_DIR"):
-        return Path(chosen)
-    base = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "stickslip"
 
 
 # --- Operations -------------------------------------------------------------------------------------------------
@@ -441,17 +430,12 @@ def _host() -> tuple[str, str]:
 
 
 @dataclass
-class _Store:
-    """Kernels by content: loaded ones in the process, object code on the disk.
+class _Kernels:
+    """Kernels by content: loaded ones in the process, object code on the disk; `compiled` counts the others."""
 
-    `compiled` and `loaded` count what was compiled and what came from the disk.
-    """
-
-    directory: Callable[[], Path] = cache_directory
+    store: Store = field(default_factory=lambda: Store(KERNELS))
     engines: WeakValueDictionary[str, llvm.ExecutionEngine] = field(default_factory=WeakValueDictionary)  # own the code
     compiled: int = 0
-    loaded: int = 0
-    written: int = 0  # bytes, since the size of the cache was looked at
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def code(self, ir: str) -> llvm.ExecutionEngine:
@@ -465,13 +449,11 @@ class _Store:
                 machine = llvm.Target.from_default_triple().create_target_machine(
                     cpu=cpu, features=features, opt=level, reloc="pic", jit=True
                 )
-                code = self._read(key)
+                code = self.store.read(key)
                 if code is None:
                     code = machine.emit_object(llvm.parse_assembly(ir))
                     self.compiled += 1
-                    self._write(key, code)
-                else:
-                    self.loaded += 1
+                    self.store.write(key, code)
                 # New code takes the same way as code from the disk: both are the same bytes.
                 engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
                 engine.add_object_file(llvm.ObjectFileRef.from_data(code))
@@ -479,52 +461,8 @@ class _Store:
                 self.engines[key] = engine
             return engine
 
-    def _read(self, key: str) -> bytes | None:
-        """Object code from the disk; None if there is none, or if it is damaged (LLVM would end the process)."""
-        try:
-            content = (self.directory() / f"{key}.o").read_bytes()
-        except (OSError, RuntimeError):  # RuntimeError: there is no home directory
-            return None
-        checksum, code = content[:_CHECKSUM_SIZE], content[_CHECKSUM_SIZE:]
-        return code if hashlib.sha256(code).digest() == checksum else None
 
-    def _write(self, key: str, code: bytes) -> None:
-        """Keep object code, whole or not at all: another process may read or write the same file."""
-        try:
-            directory = self.directory()
-            directory.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=directory, suffix=".tmp")
-        except (OSError, RuntimeError):
-            return
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(hashlib.sha256(code).digest() + code)
-            Path(name).replace(directory / f"{key}.o")
-            self.written += len(code)
-            if self.written > CACHE_SIZE / 16 or self.compiled == 1:
-                self.written = 0
-                _prune(directory, CACHE_SIZE)
-        except OSError:
-            Path(name).unlink(missing_ok=True)
-
-
-def _prune(directory: Path, limit: int) -> None:
-    """Delete the oldest files of a cache that has outgrown its limit, down to three quarters of it."""
-    found = [(file.stat(), file) for file in directory.glob("*.o")]
-    total = sum(stat.st_size for stat, _ in found)
-    if total <= limit:
-        return
-    for stat, file in sorted(found, key=lambda item: item[0].st_mtime):
-        file.unlink(missing_ok=True)
-        total -= stat.st_size
-        if total <= 0.75 * limit:
-            return
-
-
-_CHECKSUM_SIZE = hashlib.sha256().digest_size
-CACHE_SIZE = 256 * 2**20  # bytes of object code that are kept on the disk
-
-_STORE = _Store()
+_LOADED = _Kernels()
 
 llvm.initialize_native_target()
 llvm.initialize_native_asmprinter()

@@ -6,12 +6,12 @@ is zero.
 
 from __future__ import annotations
 
+from stickslip.engine.call import call_apart
 from stickslip.engine.tables import DENSE, SPARSE, Tables
-from stickslip.engine.work import DEPENDENT, IDLE, Work
+from stickslip.engine.work import DEPENDENT, IDLE, SOLVE_ISLANDS, Work
 from stickslip.jit import jit_inline
 from stickslip.nonsmooth.laws import CLOSED, OFF, OPEN, SLIP, slip_weights
 from stickslip.nonsmooth.linear import eliminate, eliminate_band
-from stickslip.nonsmooth.sparse import solve_islands
 
 # Pivots of a system of unit scale: dependent constraints leave rounding errors, 1e-16 to 1e-14.
 SINGULAR = 1e-11
@@ -176,7 +176,8 @@ def newton_step(tables: Tables, k: int, work: Work, soft: float) -> bool:
         elif band == SPARSE:
             for i in range(m):
                 work.columns[i] = tables.order[problem.order + x[i].kept].node
-            solved = solve_islands(m, work.entries[:count], work.columns, work.right, threshold)
+            system = (m, work.entries[:count], work.columns, work.right, threshold)
+            solved = call_apart(work.apart[SOLVE_ISLANDS], system)
         else:
             solved = eliminate_band(work.matrix, work.right, m, band, threshold)
         if solved:

@@ -8,15 +8,22 @@ tolerance.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from stickslip.engine.call import call_apart
 from stickslip.engine.gauss_seidel import contact_step
 from stickslip.engine.linearise import newton_step
 from stickslip.engine.residual import call_kernels, set_residual
-from stickslip.engine.tables import Tables
-from stickslip.engine.work import DEPENDENT, IDLE, Options, Work
-from stickslip.jit import jit_inline, records
+from stickslip.engine.tables import SPARSE, Tables
+from stickslip.engine.work import CONTACT_STEP, DEPENDENT, IDLE, SOLVE_ISLANDS, SOLVE_STAGE, Options, Work, scratch
+from stickslip.jit import apart, jit_inline, records
 from stickslip.nonsmooth.laws import OFF
+from stickslip.nonsmooth.sparse import solve_islands
+
+if TYPE_CHECKING:
+    from stickslip.engine.program import Program
 
 # A start that is as good as rounding allows is taken as the solution (a mechanism at rest); one that is merely below the
 # tolerance is not: its error would add up over the steps, and velocities that change by less than the tolerance a step would
@@ -55,16 +62,39 @@ ATTEMPTS = records(
 )
 
 
-@jit_inline
-def solve_problem(
-    tables: Tables, k: int, memory: np.ndarray, work: Work, options: Options, guess: float
-) -> tuple[int, float, bool]:
-    """Solve one stage, from the values that its unknowns have in memory; iterations, residual, and whether it converged.
+def workspace(program: Program) -> Work:
+    """Scratch arrays for a program, and the functions that it calls through their addresses."""
+    work, tables = scratch(program), program.tables
+    if len(tables.problems):
+        counts, sizes = np.zeros(1, np.int64), np.zeros(1)
+        work.apart[SOLVE_STAGE] = solve_stage.address(tables, 0, sizes, work, Options(1.0, 1, 1.0), 1.0, counts, sizes)
+    if (tables.problems["band"] == SPARSE).any():
+        work.apart[SOLVE_ISLANDS] = solve_islands.address(0, work.entries, work.columns, work.right, 0.0)
+    return work
+
+
+def allow_sweeps(tables: Tables, work: Work) -> None:
+    """Load what only few attempts need."""
+    work.apart[CONTACT_STEP] = contact_step.address(tables, 0, work.start, work, 0.0, 0.0)
+
+
+@apart("boolean")
+def solve_stage(
+    tables: Tables,
+    k: int,
+    memory: np.ndarray,
+    work: Work,
+    options: Options,
+    guess: float,
+    iterations: np.ndarray,
+    residuals: np.ndarray,
+) -> bool:
+    """Solve stage k, from the values that its unknowns have in memory; whether it converged, and iterations and residual.
 
     The start itself is a solution if its residual is below `guess` times the tolerance.
     """
     _remember(tables, k, memory, work)
-    total, best = 0, np.inf
+    best = np.inf
     for number in range(options.attempt_0, min(options.attempt_1, ATTEMPTS.size)):
         attempt = ATTEMPTS[number]
         if number > 0:
@@ -76,11 +106,13 @@ def solve_problem(
             best = min(best, error)
             if error < options.tolerance * (guess if iteration == 0 else 1.0):
                 work.solved_by[number] += 1
-                return total, error, True
+                residuals[k] = max(residuals[k], error)
+                return True
             if error == np.inf or iteration == last:
                 break
             if iteration < attempt.sweeps:
-                stepped = contact_step(tables, k, memory, work, attempt.soft, 0.1 * options.tolerance)
+                stage = (tables, k, memory, work, attempt.soft, 0.1 * options.tolerance)
+                stepped = work.apart[CONTACT_STEP] != 0 and call_apart(work.apart[CONTACT_STEP], stage)
             else:
                 work.signals[DEPENDENT] = 0
                 stepped = newton_step(tables, k, work, attempt.soft)
@@ -89,9 +121,10 @@ def solve_problem(
                     continue
             if not stepped:
                 break
-            total += 1
+            iterations[k] += 1
             _move(tables, k, memory, work, attempt.step)
-    return total, best, False
+    residuals[k] = max(residuals[k], best)
+    return False
 
 
 @jit_inline

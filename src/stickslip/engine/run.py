@@ -174,6 +174,8 @@ class ProgramRun:
 
         The compiled loop makes the first, cheap attempts; then come the solvers of `nonsmooth`, then the other attempts.
         """
+        from stickslip.engine.advance import allow_sweeps
+
         clock, done, tried = self.clock._replace(row=first), first, 0
         tables, stats, signals = self.program.tables, (self._iterations, self._residuals), self.work.signals
         cheap, rest = self.options._replace(attempt_1=CHEAP), self.options._replace(attempt_0=CHEAP)
@@ -203,6 +205,7 @@ class ProgramRun:
             if tried == 1 and self._rescue(failed):
                 options = cheap
             elif options is cheap:
+                allow_sweeps(tables, self.work)
                 options, tried = rest, 2
             else:
                 return done, failed

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from stickslip.engine.program import Program
-from stickslip.jit import records
+from stickslip.jit import COMPILED, records
 from stickslip.nonsmooth.sparse import ENTRY
+
+if TYPE_CHECKING:
+    from stickslip.engine.program import Program
 
 
 class Options(NamedTuple):
@@ -55,6 +57,7 @@ class Work(NamedTuple):
     columns: np.ndarray
     signals: np.ndarray  # named below
     solved_by: np.ndarray  # how often each attempt succeeded
+    apart: np.ndarray  # addresses of functions, named below, or 0
 
 
 # Signals between the loop and those who call it again after a stage could not be solved: the instruction to go on with, its
@@ -63,11 +66,13 @@ class Work(NamedTuple):
 INSTRUCTION, IN_CYCLES, IN_CHANGES, RESUMED, DEPENDENT = range(5)
 GO_ON, STOPPED = 1, 2
 
+SOLVE_STAGE, CONTACT_STEP, SOLVE_ISLANDS = range(3)
+
 IDLE = -1  # offset of an instance that contributes nothing
 
 
-def workspace(program: Program) -> Work:
-    """Scratch arrays for a program."""
+def scratch(program: Program) -> Work:
+    """Scratch arrays for a program; functions that stand apart are not in it yet."""
     size = program.sizes
     return Work(
         inputs=np.zeros(size.inputs),
@@ -88,4 +93,5 @@ def workspace(program: Program) -> Work:
         columns=np.zeros(size.unknowns, np.int64),
         signals=np.zeros(5, np.int64),
         solved_by=np.zeros(32, np.int64),
+        apart=np.zeros(3, np.int64 if COMPILED else object),
     )

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from stickslip.jit import jit
+from stickslip.jit import apart, jit
 from stickslip.nonsmooth.linear import eliminate
 
 ENTRY = np.dtype([("row", np.int64), ("column", np.int64), ("value", np.float64)])  # those of one place add up
 DENSE_ISLAND = 64  # unknowns, up to which an island is eliminated in dense rows
 
 
-@jit
+@apart("boolean", allocates=True)
 def solve_islands(n: int, entries: np.ndarray, node: np.ndarray, right: np.ndarray, threshold: float) -> bool:
     """Solve a system of n unknowns that is given by its entries; the solution replaces `right`, False if singular.
 

@@ -146,12 +146,14 @@ def _run_many(
     done: np.ndarray,
 ) -> None:
     """The runs `mine` of an ensemble, in the calling thread; each thread has a memory of its own."""
+    from stickslip.engine.advance import allow_sweeps
     from stickslip.engine.many import advance_many
 
     if not mine.size:
         return
     run = scheme.start(program, start)
     assert isinstance(run, ProgramRun)
+    allow_sweeps(program.tables, run.work)
     layout = run.program.layout
     places = np.concatenate([np.arange(layout.parameters), layout.places(Q_0, U_0)])
     later = at[at > 0]
