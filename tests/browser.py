@@ -16,7 +16,7 @@ import pytest
 
 ARGUMENTS = """
     --no-sandbox --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync
-    --use-gl=angle --use-angle=swiftshader --enable-unsafe-swiftshader --ignore-gpu-blocklist
+    --enable-unsafe-swiftshader
 """.split()
 WIDE, PHONE = (1000, 600), (390, 844)
 LOOK = """() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => {

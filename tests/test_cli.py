@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -485,6 +486,20 @@ def test_view_of_a_benchmark_and_of_a_file(stick):
     assert Path("results/bouncing_ball_motion.png").stat().st_size > 10_000
     assert stick("view", "results/bouncing_ball.h5").code == 0
     assert Path("results/bouncing_ball.html").exists()
+
+
+def test_view_lays_runs_over_each_other_and_opens_chosen_curves(stick):
+    command = ["view", "bouncing_ball", "--t-end", "0.1", "--overlay", "moreau", "--quantities"]
+    assert "unknown quantity 'height'" in stick(*command, "height, energy.total").err
+    assert stick(*command, "energy.total,floor.gap").code == 0
+    text = Path("out/bouncing_ball.html").read_text(encoding="utf-8")
+    data = json.loads(re.search(r'id="data">(.*?)</script>', text, flags=re.DOTALL)[1])
+    assert [run["name"] for run in data["runs"]] == ["rattle", "moreau"]
+    assert data["curves"]["open"] == [["energy.total"], ["floor.gap"]]
+    stick("run", "bouncing_ball", "--method", "theta", "--t-end", "0.1", "--out", "results")
+    assert stick("view", "results/bouncing_ball.h5", "--overlay", "results/bouncing_ball.h5").code == 0
+    assert "nothing.h5 does not exist" in stick("view", "results/bouncing_ball.h5", "--overlay", "nothing.h5").err
+    assert stick("plot", "results/bouncing_ball.h5", "--quantities", "energy.total").code == 0
 
 
 def test_view_runs_only_what_the_film_shows(stick, monkeypatch):

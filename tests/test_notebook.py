@@ -21,7 +21,8 @@ class Balanced(HTMLParser):
         self.text = ""
 
     def handle_starttag(self, tag, attributes) -> None:
-        self.open.append(tag)
+        if tag != "img":
+            self.open.append(tag)
 
     def handle_startendtag(self, tag, attributes) -> None:
         pass
@@ -81,16 +82,44 @@ def test_a_solution_in_a_notebook():
     solution = ss.solve(machine(), t_end=0.1, dt=1e-3, progress=False)
     html = solution._repr_html_()
     text = read(html)
-    assert "<script>" not in html
+    assert "<script>" not in html.replace("&lt;script&gt;", "")
+    assert html.count("<iframe") == 1
+    assert 'sandbox="allow-scripts' in html
+    assert len(html) < 1.5e6
     for words in ("crank.phi", "energy.total", "summary", "wall time", "rattle"):
         assert words in text
     assert html.count("<polyline") == 4
+
+
+def test_a_solution_without_a_picture_in_a_notebook():
+    s = ss.System("bare")
+    _, (v,) = s.coordinates("x", initial=[1.0], velocity=[1.0])
+    s.kinetic_energy(v**2 / 2)
+    html = ss.solve(s, t_end=0.1, dt=1e-2, progress=False)._repr_html_()
+    assert "<iframe" not in html
+    assert "summary" in read(html)
 
 
 def test_studies_in_a_notebook():
     solution = ss.solve(ss.benchmarks.bouncing_ball(), t_end=0.6, dt=1e-3, progress=False)
     for study in (ss.events(solution), ss.energy_ledger(solution, ss.benchmarks.bouncing_ball())):
         assert str(study).split()[0] in read(study._repr_html_())
+    s, period = ss.benchmarks.impact_oscillator(), 2.0
+    given = {"period": period, "count": 4, "transient": 4}
+    found = [
+        ss.poincare(s, **given),
+        ss.bifurcation(s, "e", [0.5, 0.6], progress=False, **given),
+        ss.basins(s, {"x": [-0.5, -0.2], "x_dot": [0.0, 0.1]}, period=period, transient=4, progress=False),
+        ss.lyapunov(s, period=period, count=2, transient=1),
+        ss.sweep(s, 0.1, 1e-2, parameters={"e": [0.5, 0.6]}, progress=False),
+        ss.ensemble(s, 0.1, 1e-2, parameters={"e": [0.5, 0.6]}),
+    ]
+    for study in found:
+        html = study._repr_html_()
+        assert str(study).split()[0].strip("<") in read(html)
+        assert " at 0x" not in str(study)
+        assert len(str(study)) < 500
+        assert ("<img" in html) == hasattr(study, "plot")
 
 
 def test_sparklines_keep_spikes_and_survive_little_data():

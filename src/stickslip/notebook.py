@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
+from io import BytesIO
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,17 @@ class ShownAsText:
 
     def _repr_html_(self) -> str:
         return f'<pre style="line-height:1.25">{escape(str(self))}</pre>'
+
+
+class ShownWithFigure(ShownAsText):
+    """Base of studies, which a notebook shows as they are printed, with their figure below."""
+
+    def _repr_html_(self) -> str:
+        figure: Any = self.plot()  # type: ignore[attr-defined]
+        picture = BytesIO()
+        figure.savefig(picture, format="png", dpi=80)
+        text = b64encode(picture.getvalue()).decode()
+        return f'{super()._repr_html_()}<img alt="figure" src="data:image/png;base64,{text}">'
 
 
 def html_table(rows: Sequence[Sequence[Any]], header: Sequence[str] = (), more: int = 0) -> str:

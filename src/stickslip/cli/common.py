@@ -75,12 +75,26 @@ Tolerance = Annotated[float, typer.Option(help="Residual tolerance of a step.")]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a parameter; may be repeated.")
 ]
+Quantities = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAMES", help="Quantities to show, such as slider.x,pin.force; may be repeated."),
+]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Where the results go.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace results that are already there.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON, and nothing else, on stdout.")]
 
 
 # --- messages ------------------------------------------------------------------------------------------------------
+
+
+def listed(names: list[str] | None) -> list[str] | None:
+    """Names that were given one by one, or separated by commas; None if there are none.
+
+    >>> listed(["slider.x, pin.force", "energy.total"])
+    ['slider.x', 'pin.force', 'energy.total']
+    """
+    found = [name.strip() for text in names or () for name in text.split(",")]
+    return [name for name in found if name] or None
 
 
 def say(text: str, *, stderr: bool = False) -> None:

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stickslip.cli.app import app
-from stickslip.cli.common import Method, Settings, Step, complete_target, make_directory, say, written
+from stickslip.cli.common import (
+    Method,
+    Quantities,
+    Settings,
+    Step,
+    complete_target,
+    listed,
+    make_directory,
+    say,
+    written,
+)
 from stickslip.cli.target import Model, find
 from stickslip.errors import OptionError
 
@@ -31,6 +41,14 @@ def view(
     t_end: Annotated[float | None, typer.Option(help="Where the film ends.")] = None,
     t_start: Annotated[float | None, typer.Option(help="Where the film begins.")] = None,
     set_: Settings = None,
+    overlay: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|METHOD",
+            help="A second run in the same picture: a saved result, or another method for the model that is run now.",
+        ),
+    ] = None,
+    quantities: Quantities = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where the page goes; next to a file, or into out.")
     ] = None,
@@ -44,14 +62,20 @@ def view(
         if given := [k for k, v in {"--method": method, "--dt": dt, "--set": set_}.items() if v is not None]:
             raise OptionError(f"{', '.join(given)}: {what} is a finished result; only a benchmark can be run otherwise")
         solution, name, folder = load(what), Path(what).stem, Path(what).parent
+        other = None if overlay is None else load(overlay)
     else:
         model, folder = find(what), Path("out")
         name = model.name
         make_directory(out or folder)
         solution = _shown(model, method, dt, t_start or 0.0, t_end, set_)
+        if overlay is None or Path(overlay).suffix:
+            other = None if overlay is None else load(overlay)
+        else:
+            other = _shown(model, overlay, dt, t_start or 0.0, t_end, set_)
     page = (out or folder) / f"{name}.html"
     replaced = [page] if page.exists() else []
-    page = solution.view(path=page, t_start=t_start, t_end=t_end, open_browser=open_)
+    chosen = listed(quantities)
+    page = solution.view(path=page, t_start=t_start, t_end=t_end, overlay=other, quantities=chosen, open_browser=open_)
     said = written(page, replaced=replaced)
     say(said if open_ else f"{said}; open it in a browser, or use --open")
 

@@ -80,6 +80,12 @@ class Collisions:
         self.laws = {key: self._table(where, key, value) for key, value in self.given.items()}
         self.ignored = [tuple(self._places(where, x) for x in _pair(where, pair)) for pair in ignore]
 
+    def __repr__(self) -> str:
+        laws = "".join(
+            f", {key}={value}" for key, value in self.given.items() if isinstance(value, Mapping) or value != 0
+        )
+        return f"Collisions({self.name!r}, {len(self.shapes)} shapes{laws})"
+
     def declare(self, system: System, equations: Equations) -> None:
         """Check that its bodies belong to the system, and make its laws parameters; contacts come later."""
         where, known = f"collisions {self.name!r}", {id(part) for part in system.parts}

@@ -17,6 +17,7 @@ from stickslip.engine.observe import observe
 from stickslip.engine.run import CHUNK_ROWS, NOTHING, ProgramRun, Start
 from stickslip.errors import MethodError, ModelError, OptionError, unknown_name
 from stickslip.model.system import System
+from stickslip.notebook import ShownAsText
 from stickslip.schemes import Scheme
 from stickslip.schemes.spec import label, scheme_of
 from stickslip.solve.door import count_steps, is_number, positive, whole
@@ -24,7 +25,7 @@ from stickslip.solve.prepared import Prepared, check_capability, checked_paramet
 
 
 @dataclass(frozen=True, eq=False)
-class Ensemble:
+class Ensemble(ShownAsText):
     """States of many runs at chosen times: arrays (runs, times, columns).
 
     `failed`: runs with a step that could not be solved, or a start inside an obstacle; their later rows are NaN.

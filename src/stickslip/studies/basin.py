@@ -11,6 +11,7 @@ import numpy as np
 
 from stickslip.errors import OptionError, StudyError, unknown_name
 from stickslip.model.system import System
+from stickslip.notebook import ShownWithFigure
 from stickslip.schemes import Scheme
 from stickslip.solve.terminal import progress_bar
 from stickslip.studies.diagram import _terminal, repeats
@@ -25,7 +26,7 @@ BATCH = 64  # runs of a thread in a row
 
 
 @dataclass(frozen=True)
-class Basins:
+class Basins(ShownWithFigure):
     """The attractor that each initial state leads to.
 
     labels[j, i] belongs to x[i] and y[j]: the number of an attractor, or -1 (does not repeat), -2 (starts inside an
@@ -45,6 +46,16 @@ class Basins:
         """The part of the possible initial states that leads to each attractor."""
         possible = self.labels[self.labels != IMPOSSIBLE]
         return {int(k): float(np.mean(possible == k)) for k in np.unique(possible)}
+
+    def __str__(self) -> str:
+        names = {IRREGULAR: "no repetition", IMPOSSIBLE: "inside an obstacle", FAILED: "failed"}
+        lines = [
+            f"{self.system}: {len(self.attractors)} attractors, {len(self.x)} x {len(self.y)} states of {', '.join(self.axes)}"
+        ]
+        for k, share in self.shares.items():
+            what = names.get(k) or f"attractor {k}, period {len(self.attractors[k])}"
+            lines.append(f"  {what:24} {100 * share:5.1f} %")
+        return "\n".join(lines)
 
     def save(self, path: str | Path) -> Path:
         """A NumPy archive with labels, axes and attractors."""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stickslip.errors import NoDerivativeError, OptionError, StudyError
+from stickslip.notebook import ShownWithFigure
 from stickslip.studies.orbit import PeriodicOrbit, made
 from stickslip.studies.shooting import Shooting, ShootingEquations, signature
 
@@ -41,7 +42,7 @@ class Bifurcation:
 
 
 @dataclass(frozen=True)
-class Branch:
+class Branch(ShownWithFigure):
     """Orbits along a parameter, with the bifurcations on the way and the reason why it ends."""
 
     parameter: str
@@ -58,6 +59,15 @@ class Branch:
     def stable(self) -> np.ndarray:
         """Whether each orbit is stable."""
         return np.array([orbit.stability == "stable" for orbit in self.orbits])
+
+    def __str__(self) -> str:
+        values = self.values
+        span = f" from {values[0]:.6g} to {values[-1]:.6g}" if len(values) else ""
+        lines = [
+            f"{len(self.orbits)} orbits along {self.parameter}{span}, {int(self.stable.sum())} stable; {self.ended}"
+        ]
+        lines += [f"  {b.kind} at {b.value:.9g}{f' ({b.detail})' if b.detail else ''}" for b in self.bifurcations]
+        return "\n".join(lines)
 
     def plot(self, path: str | Path | None = None, coordinate: str | None = None) -> Figure:
         """A coordinate at the start of each orbit, and the multipliers; unstable orbits are dashed."""

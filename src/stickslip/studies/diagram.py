@@ -11,6 +11,7 @@ import numpy as np
 
 from stickslip.errors import OptionError, StudyError, unknown_name
 from stickslip.model.system import System
+from stickslip.notebook import ShownWithFigure
 from stickslip.schemes import Scheme
 from stickslip.solve.terminal import progress_bar
 from stickslip.studies.many import ManyRuns, in_threads
@@ -23,7 +24,7 @@ DIRECTIONS = {"up": ("up",), "down": ("down",), "both": ("up", "down"), "none": 
 
 
 @dataclass(frozen=True)
-class BifurcationDiagram:
+class BifurcationDiagram(ShownWithFigure):
     """Points on a section over a parameter: for every value a block of states, in each direction.
 
     `points["up"][k]` has a row (q, u) for each crossing at `values[k]`; `failed` are values at which a run stopped.
@@ -50,6 +51,21 @@ class BifurcationDiagram:
     def periods(self, direction: str = "up", most: int = 16, tol: float = 1e-4) -> np.ndarray:
         """After how many crossings the motion repeats, for every value; 0 where it does not within `most`."""
         return np.array([repeats(block, most, tol) for block in self.points[direction]])
+
+    def __str__(self) -> str:
+        ends = (
+            f"{self.parameter} from {self.values[0]:.6g} to {self.values[-1]:.6g}"
+            if len(self.values)
+            else self.parameter
+        )
+        lines = [f"{self.system}: {self.about}, {len(self.values)} values of {ends}"]
+        for direction in self.points:
+            periods, counts = np.unique(self.periods(direction), return_counts=True)
+            found = ", ".join(
+                f"{n} of period {p}" if p else f"{n} without" for p, n in zip(periods, counts, strict=True)
+            )
+            lines.append(f"  {direction}: {found}; {len(self.failed.get(direction, []))} failed")
+        return "\n".join(lines)
 
     def save(self, path: str | Path, name: str | None = None) -> Path:
         """A CSV file: direction, parameter, and all coordinates and velocities of every point."""

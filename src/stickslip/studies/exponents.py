@@ -10,11 +10,12 @@ import numpy as np
 
 from stickslip.errors import OptionError
 from stickslip.model.system import System
+from stickslip.notebook import ShownAsText
 from stickslip.studies.shooting import Shooting
 
 
 @dataclass(frozen=True)
-class LyapunovExponents:
+class LyapunovExponents(ShownAsText):
     """The spectrum, largest first, and how it settled: one row of running means per period."""
 
     exponents: np.ndarray
@@ -26,6 +27,10 @@ class LyapunovExponents:
         """Whether neighbours separate exponentially, beyond what the running mean still changes by."""
         half = self.history[len(self.history) // 2 :, 0]
         return bool(self.exponents[0] > max(1e-3, np.ptp(half)))
+
+    def __str__(self) -> str:
+        found = ", ".join(f"{x:.4g}" for x in self.exponents)
+        return f"Lyapunov exponents {found} 1/s after {len(self.t)} periods: {'chaotic' if self.chaotic else 'regular'}"
 
 
 def lyapunov(

@@ -11,6 +11,7 @@ import numpy as np
 
 from stickslip.errors import ConvergenceError, ModelError, OptionError, StudyError, unknown_name
 from stickslip.model.system import System
+from stickslip.notebook import ShownWithFigure
 from stickslip.solution import Solution
 from stickslip.studies.inputs import declared_inputs, require_inputs, with_inputs
 from stickslip.studies.sensitivity import Sensitivity, sensitivity
@@ -23,7 +24,7 @@ STEP = 1e-6  # of differences, relative, where a derivative does not exist
 
 
 @dataclass(frozen=True)
-class Identification:
+class Identification(ShownWithFigure):
     """Parameters that fit, and how certain they are.
 
     values: the fit. errors: standard deviations. intervals: of confidence, 95 %. covariance: in the order of values. rms: the

@@ -10,6 +10,7 @@ import numpy as np
 
 from stickslip.errors import ConvergenceError, NoDerivativeError, OptionError, StudyError
 from stickslip.model.system import System
+from stickslip.notebook import ShownAsText
 from stickslip.solution import Solution
 from stickslip.solve import solve
 from stickslip.studies.inputs import declared_inputs, require_inputs, with_inputs
@@ -17,7 +18,7 @@ from stickslip.studies.sensitivity import gradient
 
 
 @dataclass(frozen=True)
-class Optimum:
+class Optimum(ShownAsText):
     """The best values, the number that they give, and the motion. `derivatives`: whether they could be used to the end."""
 
     values: dict[str, float]
@@ -25,6 +26,11 @@ class Optimum:
     derivatives: bool
     evaluations: int
     solution: Solution = field(repr=False)
+
+    def __str__(self) -> str:
+        values = ", ".join(f"{name} = {x:.6g}" for name, x in self.values.items())
+        how = "with derivatives" if self.derivatives else "without derivatives at the end"
+        return f"{self.value:.9g} at {values}; {self.evaluations} evaluations, {how}"
 
 
 def optimize(

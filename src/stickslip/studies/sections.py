@@ -11,6 +11,7 @@ import numpy as np
 
 from stickslip.errors import OptionError, StudyError, unknown_name
 from stickslip.model.system import System
+from stickslip.notebook import ShownWithFigure
 from stickslip.schemes import Scheme
 from stickslip.solve.prepared import prepare
 from stickslip.studies.many import ManyRuns, Trajectory
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class PoincareSection:
+class PoincareSection(ShownWithFigure):
     """States on a section: times t, coordinates q and velocities u, one row per crossing."""
 
     system: str
@@ -39,6 +40,9 @@ class PoincareSection:
 
     def __len__(self) -> int:
         return len(self.t)
+
+    def __str__(self) -> str:
+        return f"{self.system}: {len(self)} points on the section, {self.about}"
 
     def plot(self, path: str | Path | None = None, x: str | None = None, y: str | None = None) -> Figure:
         """The points in the plane of two coordinates or velocities; the first of each if none are named."""

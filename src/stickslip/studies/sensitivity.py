@@ -64,13 +64,20 @@ class Sensitivity(ShownAsText):
 
 
 @dataclass(frozen=True)
-class Gradient:
+class Gradient(ShownAsText):
     """A number that depends on the end of a motion, and its derivatives by name."""
 
     solution: Solution
     value: float
     by: dict[str, np.ndarray]
     events: tuple[EventDerivative, ...]
+
+    def __str__(self) -> str:
+        lines = [f"value {self.value:.9g}; {len(self.events)} events"]
+        lines += [
+            f"  by {name}: {np.array2string(np.asarray(d), precision=6, threshold=12)}" for name, d in self.by.items()
+        ]
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ import numpy as np
 
 from stickslip.errors import OptionError
 from stickslip.model.system import System
+from stickslip.notebook import ShownAsText
 from stickslip.schemes import Scheme
 from stickslip.solution import Solution
 from stickslip.solve.door import whole
@@ -38,7 +39,7 @@ def final_state(solution: Solution) -> dict[str, np.ndarray]:
 
 
 @dataclass(frozen=True, eq=False)
-class Sweep:
+class Sweep(ShownAsText):
     """The points of a sweep and what was measured there: `values[name]` has one row per point.
 
     axes: the lists of a grid, by name; empty for lists and samples. errors: the messages of runs that failed, by the number of

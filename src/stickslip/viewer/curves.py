@@ -18,8 +18,10 @@ NOISE = 1e-9  # a curve that moves less, in sizes of those of its unit, is noise
 OPEN = 6  # curves of one panel that are shown at first
 
 
-def curves(runs: list[Solution], wanted: Sequence[str] | None, t_start: float, t_end: float) -> dict[str, Any]:
-    """Times, quantities with units and values per run, and the panels that are open at first."""
+def curves(
+    runs: list[Solution], wanted: Sequence[str] | None, t_start: float, t_end: float, light: bool = False
+) -> dict[str, Any]:
+    """Times, quantities with units and values per run, and the panels that are open at first; if `light`, no others."""
     first = runs[0]
     names = [name for name in first.quantities if name != "t"]
     for name in wanted or ():
@@ -29,7 +31,11 @@ def curves(runs: list[Solution], wanted: Sequence[str] | None, t_start: float, t
     chosen = _columns(first, names)
     left_out = max(0, len(chosen) - MOST)
     chosen = chosen[:MOST]
-    points = int(np.clip(NUMBERS // max(1, len(chosen) * len(runs)), 300, POINTS))
+    opened = _open(first, chosen, wanted)
+    if light:
+        chosen = [entry for entry in chosen if any(entry[0] in panel for panel in opened)]
+        left_out = len(names) - len(chosen)
+    points = int(np.clip(NUMBERS // max(1, len(chosen) * len(runs)), 300, POINTS // (3 if light else 1)))
     out: list[dict[str, Any]] = [{"name": name, "unit": unit, "values": []} for name, unit in chosen]
     times = []
     for run in runs:
@@ -43,7 +49,7 @@ def curves(runs: list[Solution], wanted: Sequence[str] | None, t_start: float, t
             except OptionError:  # the second run may be of another system
                 values = np.full(len(run.t[rows]), np.nan)
             entry["values"].append(_packed(thinned(values, buckets[0]), np.float32))
-    return {"t": times, "quantities": out, "open": _open(first, chosen, wanted), "leftOut": left_out}
+    return {"t": times, "quantities": out, "open": opened, "leftOut": left_out}
 
 
 def _order(name: str) -> tuple[int, int]:

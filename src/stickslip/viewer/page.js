@@ -84,8 +84,8 @@ function seek(x, echo = false) {
   curves.move(time);
   dirty = true;
 }
-function play() { if (time >= end - 1e-9 * span) seek(begin); playing = true; lastTick = performance.now(); icon(); }
-function pause() { playing = false; icon(); dirty = true; }
+function play() { if (time >= end - 1e-9 * span) seek(begin); playing = true; stage.plays(true); lastTick = performance.now(); icon(); }
+function pause() { playing = false; stage.plays(false); icon(); dirty = true; }
 function icon() { $("#play path").setAttribute("d", playing ? "M3 2h4v12H3zM9 2h4v12H9z" : "M4 2l10 6-10 6z"); }
 function step(by) { pause(); seek(t[Math.min(Math.max(frame + by, 0), t.length - 1)]); }
 

@@ -22,6 +22,7 @@ from stickslip.viewer.curves import curves
 
 BUDGET = 1_500_000  # numbers of a film: 6 MB, a third more as text
 FEWEST = 60  # frames of a film, however many bodies it has
+LIGHT = 200  # frames of a light page
 COARSE = 300  # from so many bodies on, poses are stored with 16 bits, exact to 1/65535 of the picture
 PIECES = ("style.css", "vendor/uplot.min.css", "vendor/vendor.min.js", "stage.js", "curves.js", "page.js")
 
@@ -68,18 +69,21 @@ def page(
     quantities: Sequence[str] | None = None,
     t_start: float | None = None,
     t_end: float | None = None,
+    light: bool = False,
 ) -> str:
     """The page as text; options as of `view`.
+
+    light: a smaller page for a cell of a notebook, with fewer frames and only the curves that are open at first.
 
     >>> page(solution).startswith("<!doctype html>")    # doctest: +SKIP
     True
     """
-    film = _film(solution, drawing, t_start, t_end)
+    film = _film(solution, drawing, t_start, t_end, light)
     films, runs = [film], [solution]
     if overlay is not None:
         if not isinstance(overlay, Solution):
             raise OptionError(f"overlay = {overlay!r} must be a Solution")
-        films.append(_film(overlay, drawing, t_start, t_end))
+        films.append(_film(overlay, drawing, t_start, t_end, light))
         runs.append(overlay)
     low, high = (np.stack([getattr(f, side) for f in films]) for side in ("low", "high"))
     data = {
@@ -91,7 +95,7 @@ def page(
         "high": high.max(axis=0).tolist(),
         "symbol": max(f.symbol for f in films),
         "runs": [_run(f, s, runs) for f, s in zip(films, runs, strict=True)],
-        "curves": curves(runs, quantities, float(film.t[0]), float(film.t[-1])),
+        "curves": curves(runs, quantities, float(film.t[0]), float(film.t[-1]), light),
     }
     # "<" would end the script that holds the data; as an escape it cannot.
     text = json.dumps(data, separators=(",", ":"), allow_nan=False, default=_plain).replace("<", "\\u003c")
@@ -104,7 +108,7 @@ def page(
 
 
 def embedded(solution: Solution, drawing: Drawing | None = None, *, height: int = 480, **options: Any) -> str:
-    """The page as a frame in HTML, for notebooks: `IPython.display.HTML(embedded(solution))`; options as of `view`.
+    """The page as a frame in HTML, for notebooks: `IPython.display.HTML(embedded(solution))`; options as of `page`.
 
     >>> embedded(solution).startswith("<iframe")    # doctest: +SKIP
     True
@@ -112,18 +116,20 @@ def embedded(solution: Solution, drawing: Drawing | None = None, *, height: int 
     text = escape(page(solution, drawing, **options), quote=True)
     # Scripts run in the frame, but see neither the notebook nor its cookies.
     return (
-        f'<iframe srcdoc="{text}" sandbox="allow-scripts allow-downloads" '
+        f'<iframe srcdoc="{text}" loading="lazy" sandbox="allow-scripts allow-downloads" '
         f'style="width: 100%; height: {int(height)}px; border: 0"></iframe>'
     )
 
 
-def _film(solution: Solution, drawing: Drawing | None, t_start: float | None, t_end: float | None) -> Film:
+def _film(
+    solution: Solution, drawing: Drawing | None, t_start: float | None, t_end: float | None, light: bool = False
+) -> Film:
     """As many frames as fit into the budget."""
     few = shoot(solution, drawing, frames=8, t_start=t_start, t_end=t_end)  # enough to see how many points move
     moving = sum(p[0].size for p in few.poses if len(p) > 1) + sum(
         trace.points[0].size for trace in few.traces if len(trace.points) > 1
     )
-    frames = min(FRAMES, max(FEWEST, BUDGET // max(moving, 1)))
+    frames = min(LIGHT if light else FRAMES, max(FEWEST, BUDGET // (10 if light else 1) // max(moving, 1)))
     more = min(IMPACT_FRAMES, frames)
     return shoot(solution, drawing, frames=frames, impact_frames=more, t_start=t_start, t_end=t_end)
 

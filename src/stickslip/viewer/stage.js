@@ -8,7 +8,8 @@ function makeStage(data, runs, canvas, tools) {
   const probe = document.createElement("canvas").getContext("webgl2"), told = probe && probe.getExtension("WEBGL_debug_renderer_info");
   const software = !!told && /swiftshader|llvmpipe|software/i.test(probe.getParameter(told.UNMASKED_RENDERER_WEBGL));
   const solidCount = Math.max(...runs.map(run => run.solids.length)), sparing = software && solidCount > 300;
-  const renderer = new T.WebGLRenderer({canvas, antialias: !sparing, preserveDrawingBuffer: true, powerPreference: "high-performance"});
+  const renderer = new T.WebGLRenderer({canvas, antialias: !sparing, preserveDrawingBuffer: !sparing, powerPreference: "high-performance"});
+  renderer.debug.checkShaderErrors = false;   // asking would wait for every shader in turn: a third of the time to the first picture
   renderer.shadowMap.enabled = tools.shadows && !sparing;
   renderer.shadowMap.type = T.PCFShadowMap;
   const scene = new T.Scene(), camera = new T.PerspectiveCamera(planar ? 8 : 34, 1, size / 500, size * 100);
@@ -24,7 +25,7 @@ function makeStage(data, runs, canvas, tools) {
   sun.position.copy(middle).addScaledVector(from.normalize(), size * 2);
   sun.target.position.copy(middle);
   sun.castShadow = tools.shadows && !sparing;
-  sun.shadow.mapSize.set(2048, 2048);
+  sun.shadow.mapSize.set(software ? 1024 : 2048, software ? 1024 : 2048);
   Object.assign(sun.shadow.camera, {left: -size * 0.75, right: size * 0.75, top: size * 0.75, bottom: -size * 0.75, near: size * 0.5, far: size * 4});
   sun.shadow.intensity = 0.75; sun.shadow.bias = -0.0008; sun.shadow.normalBias = symbol * 0.05;
   scene.add(sky, sun, sun.target);
@@ -63,6 +64,52 @@ function makeStage(data, runs, canvas, tools) {
     return flat;
   }
 
+  // A ball of four quarters in two shades about z. Vertices are shared within a quarter: a third of those of single triangles.
+  function quartered(around, along) {
+    const place = [], colors = [], index = [], columns = Math.max(2, Math.round(around / 4));
+    for (let k = 0; k < 4; k++) for (let i = 0; i <= columns; i++) for (let j = 0; j <= along; j++) {
+      const w = (k + i / columns) * Math.PI / 2, v = j / along * Math.PI, at = place.length / 3, shade = k % 2 ? 0.62 : 1;
+      place.push(Math.sin(v) * Math.cos(w), Math.sin(v) * Math.sin(w), Math.cos(v)); colors.push(shade, shade, shade);
+      if (i === columns || j === along) continue;
+      if (j > 0) index.push(at, at + 1, at + along + 1);
+      if (j < along - 1) index.push(at + 1, at + along + 2, at + along + 1);
+    }
+    const geometry = new T.BufferGeometry(), position = new T.Float32BufferAttribute(place, 3);
+    geometry.setAttribute("position", position); geometry.setAttribute("normal", position.clone()); geometry.setIndex(index);
+    geometry.setAttribute("color", new T.Float32BufferAttribute(colors, 3));
+    return geometry;
+  }
+
+  // A sphere as a square that faces the camera: 2 triangles instead of 80. Without a graphics card a triangle costs about 1 us.
+  // `lit` is for bodies, whose quarters have two shades; without it the sphere is a disc of one colour.
+  function facing(paint, lit) {
+    const sunny = from.toArray().map(x => x.toFixed(4)).join();
+    paint.customProgramCacheKey = () => `facing ${lit}`;
+    paint.onBeforeCompile = shader => {
+      const shared = "varying vec2 vDisc; flat varying vec3 vX, vY;\nvoid main() {";
+      shader.vertexShader = shader.vertexShader.replace("void main() {", shared).replace("#include <project_vertex>", `
+        mat4 own = modelViewMatrix * instanceMatrix;
+        vec4 mvPosition = own * vec4(0.0, 0.0, 0.0, 1.0);
+        mvPosition.xy += position.xy * length(instanceMatrix[0].xyz);
+        gl_Position = projectionMatrix * mvPosition;
+        vDisc = position.xy; vX = own[0].xyz; vY = own[1].xyz;`);
+      shader.fragmentShader = shader.fragmentShader.replace("void main() {", shared).replace("#include <color_fragment>", `#include <color_fragment>
+        float away = dot(vDisc, vDisc);
+        if (away > 1.0) discard;
+        ${lit ? `vec3 n = vec3(vDisc, sqrt(1.0 - away));
+        float sunlight = max(dot(n, (viewMatrix * vec4(${sunny}, 0.0)).xyz), 0.0);
+        diffuseColor.rgb *= (0.45 + 0.65 * sunlight) * (dot(n, vX) * dot(n, vY) > 0.0 ? 1.0 : 0.62);` : ""}`);
+    };
+    return paint;
+  }
+  function strike(mesh, ray, hits) {   // what a pointer finds of such spheres
+    for (let k = 0; k < mesh.count; k++) {
+      mesh.getMatrixAt(k, m); c.setFromMatrixPosition(m);
+      const r = a.setFromMatrixColumn(m, 0).length(), along = b.subVectors(c, ray.ray.origin).dot(ray.ray.direction);
+      if (b.lengthSq() - along * along < r * r) hits.push({distance: along - r, object: mesh, instanceId: k, point: c.clone()});
+    }
+  }
+
   // -- runs --------------------------------------------------------------------------------------------------------------
   const pose = {p: v3(), q: new T.Quaternion()}, m = new T.Matrix4(), local = new T.Matrix4(), one = v3(1, 1, 1), scale = v3(), tilt = new T.Quaternion();
   const a = v3(), b = v3(), c = v3(), up = v3(0, 1, 0), zAxis = v3(0, 0, 1);
@@ -71,10 +118,12 @@ function makeStage(data, runs, canvas, tools) {
     const group = new T.Group(), updates = [];
     scene.add(group);
     const total = run.solids.length;
-    const round = total > 3000 ? [8, 6] : total > 300 ? (software ? [9, 6] : [16, 10]) : [40, 24];
+    const round = total > 3000 ? [8, 6] : total > 300 ? (software ? [8, 6] : [16, 10]) : [40, 24];
+    const flat = sparing && !ghost;
     const shapes = {
       box: () => new T.BoxGeometry(1, 1, 1),
-      ball: () => perFace(new T.SphereGeometry(1, ...round), (x, y, z) => (x > 0) !== (y > 0)),
+      ball: () => flat ? new T.PlaneGeometry(2, 2) : quartered(...round),
+      egg: () => quartered(...round),
       plain: () => new T.SphereGeometry(1, ...round),
       cylinder: () => { const g = new T.CylinderGeometry(1, 1, 1, 48, 1); g.rotateX(Math.PI / 2); return g; },
       wheel: () => { const g = new T.CylinderGeometry(1, 1, 1, 48, 1); g.rotateX(Math.PI / 2); return perFace(g, (x, y) => (x > 0) !== (y > 0)); },
@@ -95,7 +144,7 @@ function makeStage(data, runs, canvas, tools) {
       else if (solid.kind === "ball") instance("ball", tone, scaled(at, r, r, r), solid.body);
       else if (solid.kind === "knob") instance("plain", tone, scaled(at, r, r, r), solid.body);
       else if (solid.kind === "cavity") instance("plain", tone, scaled(at, r, r, r), solid.body, {transparent: true, opacity: 0.14, depthWrite: false, side: T.DoubleSide});
-      else if (solid.kind === "ellipsoid") instance("ball", tone, scaled(at, ...solid.semi_axes), solid.body);
+      else if (solid.kind === "ellipsoid") instance("egg", tone, scaled(at, ...solid.semi_axes), solid.body);
       else if (solid.kind === "cylinder") instance(solid.marked ? "wheel" : "cylinder", tone, scaled(at, r, r, solid.length), solid.body);
       else if (solid.kind === "link") {
         const [p, q] = solid.ends.map(e => v3(...e)), way = q.clone().sub(p), length = way.length();
@@ -114,8 +163,10 @@ function makeStage(data, runs, canvas, tools) {
       }
     }
     for (const batch of batches.values()) {
-      const two = batch.shape === "ball" || batch.shape === "wheel";
-      const mesh = new T.InstancedMesh(shapes[batch.shape](), material(batch.tone, ghost, {vertexColors: two, ...batch.options}), batch.items.length);
+      const two = ["ball", "egg", "wheel"].includes(batch.shape), facer = flat && batch.shape === "ball";
+      const paint = facer ? facing(new T.MeshBasicMaterial(), true) : material(batch.tone, ghost, {vertexColors: two, ...batch.options});
+      const mesh = new T.InstancedMesh(shapes[batch.shape](), paint, batch.items.length);
+      if (facer) { materials.push([paint, tones[batch.tone] || "--soft"]); mesh.raycast = (ray, hits) => strike(mesh, ray, hits); }
       mesh.instanceMatrix.setUsage(T.DynamicDrawUsage);
       mesh.castShadow = !batch.options; mesh.receiveShadow = true; mesh.frustumCulled = false;
       mesh.userData.items = batch.items;
@@ -344,17 +395,18 @@ function makeStage(data, runs, canvas, tools) {
     base.position.z = shade.position.z = -size * 1e-4;
     base.renderOrder = -2; shade.renderOrder = -1;
     materials.push([base.material, "--floor"]);
-    const place = [], tint = [], count = Math.floor(reach / step);
+    const place = [], tint = [], count = Math.floor(reach / step), cuts = sparing ? 6 : 24;   // a line fades away in so many pieces
     const put = (x, y) => { place.push(x, y, 0); tint.push(1, 1, 1, Math.max(0, 1 - Math.hypot(x, y) / reach) ** 1.5); };
-    for (let i = -count; i <= count; i++) for (let j = -24; j < 24; j++) {
-      const s = i * step, p = j / 24 * reach, q = (j + 1) / 24 * reach;
+    for (let i = -count; i <= count; i++) for (let j = -cuts; j < cuts; j++) {
+      const s = i * step, p = j / cuts * reach, q = (j + 1) / cuts * reach;
       put(s, p); put(s, q); put(p, s); put(q, s);
     }
     const grid = new T.BufferGeometry();
     grid.setAttribute("position", new T.Float32BufferAttribute(place, 3)); grid.setAttribute("color", new T.Float32BufferAttribute(tint, 4));
     const paint = new T.LineBasicMaterial({vertexColors: true, transparent: true, depthWrite: false});
     materials.push([paint, "--faint"]);
-    made.add(base, shade, new T.LineSegments(grid, paint));
+    made.add(base, new T.LineSegments(grid, paint));
+    if (!sparing) made.add(shade);
     return made;
   }
   function surface(group, trace, n, slice) {
@@ -367,7 +419,8 @@ function makeStage(data, runs, canvas, tools) {
     return frame => { position.set(slice(frame)); geometry.attributes.position.needsUpdate = true; geometry.computeVertexNormals(); };
   }
   function arrows(group, paint, most) {
-    const shaft = new T.InstancedMesh(new T.CylinderGeometry(1, 1, 1, 16), paint, most), head = new T.InstancedMesh(new T.ConeGeometry(1, 1, 20), paint, most);
+    const many = most > 400, sides = many ? 5 : 16;
+    const shaft = new T.InstancedMesh(new T.CylinderGeometry(1, 1, 1, sides, 1, many), paint, most), head = new T.InstancedMesh(new T.ConeGeometry(1, 1, many ? 6 : 20, 1, many), paint, most);
     for (const mesh of [shaft, head]) { mesh.frustumCulled = false; group.add(mesh); }
     return {
       set(k, tail, way, radius, color) {
@@ -392,7 +445,7 @@ function makeStage(data, runs, canvas, tools) {
     for (const s of run.spots.strength) strongest = Math.max(strongest, s);
   }
   mostSpots = Math.min(mostSpots + 64, 20000);
-  const spotPaint = new T.MeshBasicMaterial({color: 0xffffff, depthTest: false, transparent: true}), spotBalls = new T.InstancedMesh(new T.SphereGeometry(1, 18, 12), spotPaint, mostSpots);
+  const spotPaint = facing(new T.MeshBasicMaterial({color: 0xffffff, depthTest: false, transparent: true}), false), spotBalls = new T.InstancedMesh(new T.PlaneGeometry(2, 2), spotPaint, mostSpots);
   spotBalls.frustumCulled = false; spotBalls.renderOrder = 10; contacts.add(spotBalls);
   const arrowPaint = new T.MeshBasicMaterial({color: 0xffffff, depthTest: false, transparent: true}), spotArrows = arrows(contacts, arrowPaint, mostSpots);
   contacts.children.forEach(child => { child.renderOrder = 10; });
@@ -483,10 +536,11 @@ function makeStage(data, runs, canvas, tools) {
     }
   }
   function zoom(factor) { camera.position.sub(controls.target).divideScalar(factor).add(controls.target); controls.update(); tools.redraw(); }
-  let ratio = Math.min(devicePixelRatio || 1, 2), slow = 0;
+  const finest = Math.min(devicePixelRatio || 1, 2);
+  let ratio = finest, moving = false, slow = 0;
   function resize() {
     const box = canvas.parentElement.getBoundingClientRect(), first = !camera.userData.fitted;
-    renderer.setPixelRatio(ratio); renderer.setSize(Math.max(box.width, 1), Math.max(box.height, 1), false);
+    renderer.setPixelRatio(moving ? ratio : finest); renderer.setSize(Math.max(box.width, 1), Math.max(box.height, 1), false);
     const before = camera.aspect; camera.aspect = Math.max(box.width, 1) / Math.max(box.height, 1); camera.updateProjectionMatrix();
     for (const paint of lines) paint.resolution.set(box.width, box.height);
     if (first || camera.userData.untouched) fit();
@@ -526,7 +580,7 @@ function makeStage(data, runs, canvas, tools) {
       spans[i].hidden = a.z > 1; spans[i].style.transform = `translate(${(a.x + 1) / 2 * box.x + 6}px, ${(1 - a.y) / 2 * box.y - 20}px)`;
     });
   }
-  // A slow machine gets fewer pixels, then no shadows, so that the film stays fluent.
+  // A slow machine gets fewer pixels while the film plays, then no shadows, so that it stays fluent.
   function pace(milliseconds) {
     slow = milliseconds > 40 ? slow + milliseconds : Math.max(0, slow - 40);
     if (slow < 700) return;
@@ -536,6 +590,7 @@ function makeStage(data, runs, canvas, tools) {
   }
   return {
     frame, render, resize, dress, fit, zoom, pace, pick, shown,
+    plays(on) { if (moving !== on) { moving = on; if (ratio < finest) resize(); } },
     show(name, on) { shown[name] = on; if (name === "trails" && on && !trailList.length) makeTrails(follow); },
     follow(body) { follow = body; if (body >= 0) { runs[0].pose(body, pose); followed.copy(pose.p); controls.target.copy(pose.p); controls.update(); } if (shown.trails) makeTrails(body); else trailList = []; },
     snapshot() { render(); return canvas.toDataURL("image/png"); },

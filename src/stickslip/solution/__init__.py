@@ -1,0 +1,13 @@
+"""The result of a simulation as data: arrays, statistics, names, provenance, and the file that keeps all of them.
+
+>>> import stickslip as ss
+>>> solution = ss.solve(ss.benchmarks.bouncing_ball(), t_end=0.1, dt=1e-3)
+>>> solution.q.shape, solution.names.contacts
+((101, 1), ('floor',))
+"""
+
+from stickslip.solution.files import FORMAT_VERSION, load, write_pieces
+from stickslip.solution.records import Energy, Names, Stats
+from stickslip.solution.trajectory import ARRAYS, Solution
+
+__all__ = ["ARRAYS", "FORMAT_VERSION", "Energy", "Names", "Solution", "Stats", "load", "write_pieces"]

@@ -1,0 +1,298 @@
+"""The file of a solution: HDF5 without pickled objects, so that any HDF5 reader opens it.
+
+One dataset per array under its name in `Solution`, the groups `extra` and `stats`, and two JSON texts, `names` and
+`provenance`. What is loaded equals what was saved, bit for bit. A checksum stands behind the end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stickslip._version import __version__
+from stickslip.detected import COLUMNS as CONTACT_COLUMNS
+from stickslip.detected import DetectedContacts
+from stickslip.engine.state import State
+from stickslip.errors import ResultFileError
+from stickslip.solution.records import Names, Stats
+from stickslip.solution.trajectory import ARRAYS, Solution
+
+if TYPE_CHECKING:
+    import h5py
+
+    from stickslip.model.system import System
+
+FORMAT = "stickslip solution"
+FORMAT_VERSION = 2  # from 2 on with a checksum
+
+
+def load(path: str | Path, *, system: System | None = None, mapped: bool = False) -> Solution:
+    """Read a solution that `Solution.save` wrote.
+
+    With the `system` that it is a solution of, `evaluate`, `path` and the quantities of springs and joints work again.
+    mapped: leave the arrays on the disk until they are used, for results that are larger than the memory.
+
+    A checksum of the whole file is compared first: a damaged result is never read in silence.
+
+    Raises `ResultFileError` for anything else: a missing file, one that is no result, one by a newer version.
+
+    >>> solution = ss.load("ball.h5")    # doctest: +SKIP
+    """
+    import h5py
+
+    if not isinstance(path, (str, os.PathLike)):
+        raise ResultFileError(f"{path!r} is no path of a file, such as 'out/slider_crank.h5'")
+    path = Path(path)
+    if not path.exists():
+        raise ResultFileError(
+            f"{path} does not exist. Check the path; `Solution.save` and `stickslip run` write results."
+        )
+    if path.is_dir():
+        raise ResultFileError(f"{path} is a directory. Name a result file in it, such as {path / 'slider_crank.h5'}.")
+    try:
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        raise ResultFileError(f"cannot open {path}: {error.strerror}. Check the permissions of the file.") from error
+    signed = verify(path)
+    if not h5py.is_hdf5(path):
+        raise ResultFileError(
+            f"{path} is not an HDF5 file. Name a result that `Solution.save` or `stickslip run` wrote."
+        )
+    try:
+        with h5py.File(path, "r") as file:
+            if file.attrs.get("format") != FORMAT:
+                raise ResultFileError(
+                    f"{path} is an HDF5 file, but no stickslip result. "
+                    "Name a result that `Solution.save` or `stickslip run` wrote."
+                )
+            version = int(file.attrs["format_version"])
+            if version > FORMAT_VERSION:
+                raise ResultFileError(
+                    f"{path} was written by stickslip {file.attrs.get('stickslip_version', '?')} in format {version}; "
+                    f"stickslip {__version__} reads up to format {FORMAT_VERSION}. Upgrade: pip install -U stickslip"
+                )
+            if version > 1 and not signed:
+                raise ValueError("it has no checksum, or was changed by another program")
+            solution = _read(file, path if mapped else None)
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise ResultFileError(f"{path} is a damaged stickslip result ({error}). Run the simulation again.") from error
+    if system is None:
+        return solution
+    from stickslip.values import require_own
+
+    require_own(solution, system)
+    return replace(solution, system=system)
+
+
+def save(solution: Solution, path: str | Path, *, compress: bool = False) -> Path:
+    """Write a solution to one HDF5 file; see `Solution.save`."""
+    import h5py
+
+    path = Path(path)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with h5py.File(unfinished, "w") as file:
+                _write(solution, file, compress)
+            sign(unfinished)
+            unfinished.replace(path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    except OSError as error:
+        raise ResultFileError(f"cannot write {path}: {error}. Choose another place, or free some space.") from error
+    return path
+
+
+def _write(solution: Solution, file: h5py.File, compress: bool) -> None:
+    def write(group: h5py.Group, name: str, array: np.ndarray) -> None:
+        filters = {"compression": "gzip", "shuffle": True} if compress and np.size(array) else {}
+        group.create_dataset(name, data=array, **filters)
+
+    file.attrs.update({"format": FORMAT, "format_version": FORMAT_VERSION, "stickslip_version": __version__})
+    for name in ARRAYS:
+        write(file, name, getattr(solution, name))
+    extra = file.create_group("extra", track_order=True)
+    for name, array in solution.extra.items():
+        write(extra, name, array)
+    stats = file.create_group("stats")
+    stats.attrs["stages"] = json.dumps(solution.stats.stages)
+    stats.attrs["wall_time"] = solution.stats.wall_time
+    write(stats, "iterations", solution.stats.iterations)
+    write(stats, "residuals", solution.stats.residuals)
+    file["names"] = json.dumps({f.name: getattr(solution.names, f.name) for f in fields(Names)})
+    file["provenance"] = json.dumps(solution.provenance, default=_plain)
+    stats.attrs["solved_by"] = json.dumps(solution.stats.solved_by)
+    if solution.stats.taken is not None:
+        stats.attrs["taken"] = solution.stats.taken
+    if solution.state is not None:
+        _write_state(file, solution.state)
+    if solution.contacts is not None:
+        contacts = file.create_group("contacts")
+        contacts.attrs["labels"] = json.dumps(solution.contacts.labels)
+        for name in CONTACT_COLUMNS:
+            write(contacts, name, getattr(solution.contacts, name))
+
+
+def write_pieces(
+    path: Path,
+    pieces: Iterable[tuple[dict[str, Any], Any]],
+    rows: int,
+    stats: Stats,
+    names: Names,
+    provenance: dict[str, Any],
+    state: State,
+) -> None:
+    """Write a result that comes in pieces, (arrays, rows with iterations and residuals); `rows` is their sum.
+
+    The file is that of `Solution.save`, but never as a whole in memory.
+    """
+    import h5py
+
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    at = {"": 0, "stats": 0}
+
+    def put(group: h5py.Group, name: str, array: np.ndarray, total: int, first: int) -> None:
+        if name not in group:
+            group.create_dataset(name, shape=(total, *array.shape[1:]), dtype=array.dtype)
+        group[name][first : first + len(array)] = array
+
+    try:
+        try:
+            with h5py.File(unfinished, "w") as file:
+                file.attrs.update(
+                    {"format": FORMAT, "format_version": FORMAT_VERSION, "stickslip_version": __version__}
+                )
+                extra, group = file.create_group("extra", track_order=True), file.create_group("stats")
+                for arrays, taken in pieces:
+                    for name in ARRAYS:
+                        put(file, name, arrays[name], rows, at[""])
+                    for name, array in arrays["extra"].items():
+                        put(extra, name, array, rows, at[""])
+                    put(group, "iterations", taken.iterations, rows - 1, at["stats"])
+                    put(group, "residuals", taken.residuals, rows - 1, at["stats"])
+                    at[""], at["stats"] = at[""] + len(arrays["t"]), at["stats"] + len(taken.iterations)
+                group.attrs["stages"], group.attrs["wall_time"] = json.dumps(stats.stages), stats.wall_time
+                if stats.taken is not None:
+                    group.attrs["taken"] = stats.taken
+                file["names"] = json.dumps({f.name: getattr(names, f.name) for f in fields(Names)})
+                file["provenance"] = json.dumps(provenance, default=_plain)
+                _write_state(file, state)
+            sign(unfinished)
+            unfinished.replace(path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    except OSError as error:
+        raise ResultFileError(
+            f"cannot write {path}: {error}. Nothing is lost: free some space and call ss.resume."
+        ) from error
+
+
+SIGNATURE = b"\nstickslip sha256 "
+
+
+def sign(path: Path) -> None:
+    """Append the checksum of a file to it; HDF5 does not mind what stands behind its end."""
+    digest = _digest(path, path.stat().st_size)
+    with path.open("ab") as file:
+        file.write(SIGNATURE + digest)
+
+
+def verify(path: Path) -> bool:
+    """Compare a file with the checksum that stands at its end; False if it has none."""
+    length, size = len(SIGNATURE) + 64, path.stat().st_size
+    with path.open("rb") as file:
+        file.seek(max(0, size - length))
+        end = file.read()
+    if len(end) < length or not end.startswith(SIGNATURE):
+        return False
+    if _digest(path, size - length) != end[len(SIGNATURE) :]:
+        raise ResultFileError(
+            f"{path} is a damaged stickslip result: its checksum does not fit its content. Run the simulation again."
+        )
+    return True
+
+
+def _digest(path: Path, size: int) -> bytes:
+    import hashlib
+
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while size > 0:
+            block = file.read(min(size, 2**20))
+            if not block:
+                break
+            digest.update(block)
+            size -= len(block)
+    return digest.hexdigest().encode()
+
+
+def _write_state(file: h5py.File, state: State) -> None:
+    """Replaces one that is there."""
+    if "state" in file:
+        del file["state"]
+    group = file.create_group("state", track_order=True)
+    group.attrs["clock"] = json.dumps([state.method, state.t_start, state.dt, state.step, state.t])
+    for name, array in {"q": state.q, "u": state.u}.items():
+        group[name] = array
+    memory = group.create_group("memory", track_order=True)
+    for name, array in state.memory.items():
+        memory[name] = array
+
+
+def _read_state(file: h5py.File) -> State | None:
+    if "state" not in file:
+        return None
+    group = file["state"]
+    memory = {name: dataset[()] for name, dataset in group["memory"].items()}
+    method, t_start, dt, step, t = json.loads(group.attrs["clock"])
+    return State(method, t_start, dt, step, t, group["q"][()], group["u"][()], memory)
+
+
+def _read(file: h5py.File, path: Path | None) -> Solution:
+    def array(dataset: h5py.Dataset) -> np.ndarray:
+        place = None if path is None else dataset.id.get_offset()
+        if path is None or place is None or not dataset.size:
+            return dataset[()]
+        return np.memmap(path, dataset.dtype, "r", place, dataset.shape)
+
+    stats = file["stats"]
+    arrays: dict[str, Any] = {name: array(file[name]) for name in ARRAYS}
+    return Solution(
+        **arrays,
+        extra={name: array(dataset) for name, dataset in file["extra"].items()},
+        stats=Stats(
+            stages=tuple(json.loads(stats.attrs["stages"])),
+            iterations=array(stats["iterations"]),
+            residuals=array(stats["residuals"]),
+            wall_time=float(stats.attrs["wall_time"]),
+            taken=int(stats.attrs["taken"]) if "taken" in stats.attrs else None,
+            solved_by=json.loads(stats.attrs.get("solved_by", "{}")),
+        ),
+        names=Names(**{name: tuple(labels) for name, labels in json.loads(file["names"].asstr()[()]).items()}),
+        provenance=json.loads(file["provenance"].asstr()[()]),
+        state=_read_state(file),
+        contacts=_read_contacts(file),
+    )
+
+
+def _read_contacts(file: h5py.File) -> DetectedContacts | None:
+    if "contacts" not in file:
+        return None
+    group = file["contacts"]
+    labels = tuple(json.loads(group.attrs["labels"]))
+    return DetectedContacts(labels, **{name: group[name][()] for name in CONTACT_COLUMNS})
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers and arrays as JSON's; a tuple needs nothing (and comes back as a list)."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise TypeError(f"provenance holds {value!r}, which JSON cannot express")

@@ -1,0 +1,131 @@
+"""What belongs to a trajectory: labels of its columns, what its steps cost, its energies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Names:
+    """Labels of the columns of a `Solution`.
+
+    `q`, `u`, `g`, `gamma` and `contacts` have one label per column. A friction element has one label, `friction_sizes`
+    many columns in `slip` and `P_F`, and belongs to the normal contact with the index `friction_contact` (-1: to none).
+    Units have one text per label, or are empty where nothing is known: of q and u, of the forces of g and gamma, of
+    the gaps of contacts, and of the measure along which friction elements slip.
+
+    >>> names = Names(contacts=("floor",), friction=("floor",), friction_sizes=(2,), friction_contact=(0,))
+    >>> names.friction_labels
+    ('floor 1', 'floor 2')
+    """
+
+    q: tuple[str, ...] = ()
+    u: tuple[str, ...] = ()
+    g: tuple[str, ...] = ()
+    gamma: tuple[str, ...] = ()
+    contacts: tuple[str, ...] = ()
+    friction: tuple[str, ...] = ()
+    friction_sizes: tuple[int, ...] = ()
+    friction_contact: tuple[int, ...] = ()
+    q_units: tuple[str, ...] = field(default=(), compare=False)
+    u_units: tuple[str, ...] = field(default=(), compare=False)
+    g_units: tuple[str, ...] = field(default=(), compare=False)
+    gamma_units: tuple[str, ...] = field(default=(), compare=False)
+    contact_units: tuple[str, ...] = field(default=(), compare=False)
+    friction_units: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def friction_labels(self) -> tuple[str, ...]:
+        """One label per column of `slip` and `P_F`: the element's own, numbered where it has several components."""
+        return tuple(
+            name if size == 1 else f"{name} {k + 1}"
+            for name, size in zip(self.friction, self.friction_sizes, strict=True)
+            for k in range(size)
+        )
+
+    @property
+    def friction_slices(self) -> tuple[slice, ...]:
+        """The columns of `slip` and `P_F` that belong to each friction element.
+
+        >>> Names(friction=("a", "b"), friction_sizes=(1, 2), friction_contact=(-1, -1)).friction_slices
+        (slice(0, 1, None), slice(1, 3, None))
+        """
+        ends = np.cumsum((0, *self.friction_sizes)).tolist()
+        return tuple(slice(a, b) for a, b in pairwise(ends))
+
+
+@dataclass(frozen=True, eq=False)
+class Stats:
+    """What the steps cost: iterations and final residual of every stage of every step, and the time of the whole run.
+
+    A stage that a step did not need has 0 iterations and the residual 0 there.
+
+    >>> stats = Stats(("position", "velocity"), np.array([[3, 1], [2, 1]]), np.full((2, 2), 1e-10), wall_time=2e-5)
+    >>> stats.mean_iterations
+    array([2.5, 1. ])
+    >>> print(stats)
+    stage     iterations mean  max  residual max
+    position             2.50    3       1.0e-10
+    velocity             1.00    1       1.0e-10
+    """
+
+    stages: tuple[str, ...]
+    iterations: np.ndarray
+    residuals: np.ndarray
+    wall_time: float
+    taken: int | None = None  # number of steps, if a row stands for several: then it holds their sum and their maximum
+    solved_by: dict[str, int] = field(default_factory=dict)  # how many stages each solver solved; "newton" comes first
+
+    @property
+    def steps(self) -> int:
+        """Number of steps."""
+        return len(self.iterations) if self.taken is None else self.taken
+
+    @property
+    def time_per_step(self) -> float:
+        """Wall time per step in seconds; 0 without steps."""
+        return self.wall_time / self.steps if self.steps else 0.0
+
+    @property
+    def mean_iterations(self) -> np.ndarray:
+        """Mean number of iterations of each stage."""
+        return self.iterations.sum(axis=0) / max(self.steps, 1)
+
+    @property
+    def max_iterations(self) -> np.ndarray:
+        """Largest number of iterations of each stage."""
+        return self.iterations.max(axis=0, initial=0)
+
+    @property
+    def max_residuals(self) -> np.ndarray:
+        """Largest final residual of each stage."""
+        return self.residuals.max(axis=0, initial=0.0)
+
+    def __str__(self) -> str:
+        width = max(map(len, ("stage", *self.stages)))
+        rows = zip(self.stages, self.mean_iterations, self.max_iterations, self.max_residuals, strict=True)
+        return "\n".join(
+            [f"{'stage':{width}}  iterations mean  max  residual max"]
+            + [f"{name:{width}}  {mean:15.2f}  {most:3d}  {residual:12.1e}" for name, mean, most, residual in rows]
+            + ([f"solved by {', '.join(f'{k}: {n}' for k, n in self.solved_by.items())}"] if self.solved_by else [])
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Energy:
+    """Kinetic, potential and total energy at every time of a solution.
+
+    >>> Energy(kinetic=np.array([0.0, 1.0]), potential=np.array([2.0, 0.5])).total
+    array([2. , 1.5])
+    """
+
+    kinetic: np.ndarray
+    potential: np.ndarray
+
+    @property
+    def total(self) -> np.ndarray:
+        """Kinetic plus potential energy."""
+        return self.kinetic + self.potential
