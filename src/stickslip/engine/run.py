@@ -22,10 +22,14 @@ NOTHING = np.zeros((0, 4), np.int64)  # a program without instructions
 ROUNDING = 1e-9  # of a step, that the last time may miss t_end by
 CHUNK_SECONDS = 0.1  # of compiled steps between two looks at the clock and at Ctrl-C
 CHUNK_ROWS = 4096  # that one chunk has at most
+HALVINGS = 10  # of a step that could not be solved, if steps may be subdivided
 
 
 class Start(NamedTuple):
-    """Where a run begins, and the options of `solve`; `state` is where it continues, if it does."""
+    """Where a run begins, and the options of `solve`; `state` is where it continues, if it does.
+
+    `subdivide`: a step that cannot be solved is repeated in shorter ones.
+    """
 
     parameters: np.ndarray
     q: np.ndarray
@@ -39,6 +43,7 @@ class Start(NamedTuple):
     prox: float
     method: str
     state: State | None = None
+    subdivide: bool = False
 
 
 class Failure(NamedTuple):
@@ -103,6 +108,7 @@ class ProgramRun:
         self.failure: Failure | None = None
         self.seconds, self.method = 0.0, start.method
         self.rescued_by: dict[str, int] = {}  # how often which solver found what Newton's method did not
+        self.subdivides, self.subdivided = start.subdivide, 0
         self._trouble: Any = None
         self.remembered = tuple(dict.fromkeys([*program.memory, *extra]))
         self.memory = np.zeros(layout.total)
@@ -267,10 +273,78 @@ class ProgramRun:
         counts, rescued = self.work.solved_by, sum(self.rescued_by.values())
         own = {"newton": int(counts[0]) - rescued, "newton from zero": int(counts[1])}
         own |= {"newton with compliance": int(counts[CHEAP:].sum())} | self.rescued_by
+        own |= {"subdivision": self.subdivided}
         return {name: count for name, count in own.items() if count}
 
     def step(self, count: int) -> Rows:
         """So many steps, or fewer if one fails or the end is reached; `failure` says why."""
+        rows = self._steps(count)
+        if self.failure is None or not self.subdivides:
+            return rows
+        begin = time.perf_counter()
+        bridge = self._subdivide()
+        self.seconds += time.perf_counter() - begin
+        return rows if bridge is None else Rows(*map(np.concatenate, zip(rows, bridge, strict=True)))
+
+    def _subdivide(self) -> Rows | None:
+        """The step that failed, in pieces: its row has the percussions of all of them; None if that does not help either.
+
+        A scheme that decides the length of its steps is offered shorter ones, and the first that it solves is its step.
+        """
+        clock, t, before, failure = self.clock, self.t, self.memory.copy(), self.failure
+        pieces: list[Rows] = []
+        if clock.end < math.inf:
+            for halving in range(1, HALVINGS + 1):
+                if self._piece(t, clock.step / 2**halving, pieces):
+                    break
+                self.memory[:] = before
+        else:
+            self._halve(t, clock.step, HALVINGS, pieces)
+        self.clock = clock
+        if not pieces:
+            self.memory[:] = before
+            text = f"{failure.message}; nor in steps down to {clock.step / 2**HALVINGS:.3g}" if failure else ""
+            self.failure = failure._replace(message=text) if failure else None
+            return None
+        results, iterations, residuals = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+        summed = self._columns(*[each.name for each in RESULTS[2:]])
+        row = results[-1].copy()
+        row[summed] = results[:, summed].sum(axis=0)
+        if clock.end == math.inf:
+            row[0] = clock.start + (self.first + self.done + 1) * clock.step
+        self.failure, self.row = None, row
+        self.done, self.subdivided = self.done + 1, self.subdivided + 1
+        return Rows(row[None, :], iterations.sum(axis=0, keepdims=True), residuals.max(axis=0, keepdims=True))
+
+    def _halve(self, t: float, dt: float, depth: int, pieces: list[Rows]) -> bool:
+        """Two halves of a step, and halves of those that fail; what is solved goes to `pieces`, nothing if one is not."""
+        for k in range(2):
+            before = self.memory.copy()
+            if self._piece(t + k * dt / 2, dt / 2, pieces):
+                continue
+            self.memory[:] = before
+            if depth == 1 or not self._halve(t + k * dt / 2, dt / 2, depth - 1, pieces):
+                pieces.clear()
+                return False
+        return True
+
+    def _piece(self, t: float, dt: float, pieces: list[Rows]) -> bool:
+        """One step of another length from the present memory."""
+        self.clock = self.clock._replace(start=t, step=dt)
+        rows = np.empty((2, self.record.size))
+        self._iterations[0], self._residuals[0] = 0, 0.0
+        failed = self._call(NOTHING, self.program.step, self.program.carry, 0, 1, rows)[1]
+        if failed < 0:
+            pieces.append(Rows(rows[1:], self._iterations[:1].copy(), self._residuals[:1].copy()))
+        return failed < 0
+
+    def _columns(self, *names: str) -> np.ndarray:
+        """Where these columns lie in a row."""
+        ends = dict(zip(self.columns, np.cumsum(list(self.columns.values())).tolist(), strict=True))
+        return np.concatenate([np.arange(ends[n] - self.columns[n], ends[n]) for n in names]).astype(int)
+
+    def _steps(self, count: int) -> Rows:
+        """The same, up to the first step that fails."""
         count = min(count, CHUNK_ROWS)
         first = self.first + self.done
         before = self.memory.copy()

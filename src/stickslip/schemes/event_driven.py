@@ -187,6 +187,7 @@ class EventDriven(Scheme):
         unknowns={"motion": "n_u + n_P", "choice": "n_u + n_P", "impact": "n_u + n_P"},
         levels=("position", "velocity", "acceleration"),
         contact_level="position",
+        equal_steps="it has events instead of steps",
     )
 
     def __post_init__(self) -> None:

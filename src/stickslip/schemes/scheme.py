@@ -37,6 +37,7 @@ class Facts:
     unknowns: how many each stage has, in terms of n_q, n_u, n_g, n_gamma, n_N, n_F and n_P, the sum of the last four.
     levels: of "position", "velocity", "acceleration", where bilateral constraints are met to the tolerance.
     stable_to: omega dt up to which an undamped oscillation keeps its size; 0: it always grows, None: it never does.
+    equal_steps: why steps cannot be subdivided, if they cannot.
     contact_level: where closed contacts are met. symmetric, variational: of the scheme for smooth motion.
     """
 
@@ -55,6 +56,7 @@ class Facts:
     sliding_order: int | None = None
     rolling_order: int | None = None
     stable_to: float | None = None
+    equal_steps: str = ""
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,7 @@ class DetectingRun:
         self.done, self.seconds = 0, 0.0
         self.failure: Failure | None = None
         self.steps, self.rebuilds = start.steps, 0
+        self.earlier: dict[str, int] = {}  # stages that programs before this one have solved, by solver
         self.table: list[tuple[int, Any]] = []
         self.watched = getattr(scheme.facts, "contact_level", "") != "position"
         self.bodies = self._bodies()
@@ -85,6 +86,12 @@ class DetectingRun:
         own = self.inner.state
         memory = {each.name: self._own_part(each, own.memory[each.name]) for each in self.inner.remembered}
         return replace(own, memory=memory)
+
+    @property
+    def solved_by(self) -> dict[str, int]:
+        """How many stages each solver has solved."""
+        now = self.inner.solved_by
+        return {name: self.earlier.get(name, 0) + now.get(name, 0) for name in {**self.earlier, **now}}
 
     def advance(self, keep: Keep, interrupted: Callable[[], bool], show: Callable[[int], None]) -> None:
         """All steps, one by one."""
@@ -116,6 +123,7 @@ class DetectingRun:
         if self.watched:
             self._warn(u)
         if not self._assign(found):
+            self.earlier = self.solved_by
             self.inner = self._build(self.inner.state)
         rows = self.inner.step(1)
         self.seconds, self.failure = self.seconds + self.inner.seconds, self.inner.failure

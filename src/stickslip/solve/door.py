@@ -18,7 +18,7 @@ import numpy as np
 from stickslip._version import __version__
 from stickslip.engine.run import ROUNDING, Failure, Start
 from stickslip.engine.state import State
-from stickslip.errors import ConvergenceError, ModelError, OptionError
+from stickslip.errors import ConvergenceError, MethodError, ModelError, OptionError
 from stickslip.looks import look_of
 from stickslip.model.collisions import collisions_of
 from stickslip.model.system import System
@@ -54,6 +54,7 @@ def solve(
     save_every: int = 1,
     states: bool = False,
     energy_alarm: bool = True,
+    on_failure: str = "raise",
     out: str | Path | None = None,
     progress: bool | None = None,
     **options: Any,
@@ -71,8 +72,11 @@ def solve(
     from the end of a solution whose scheme drifts. save_every: keep the state after every so many steps, and the last
     one; percussions are then those of all steps between two rows. states: keep `solution.states`, one for every
     row, from each of which a run can start (such a run is slower). energy_alarm: warn (`EnergyWarning`) if the energy rises
-    although nothing puts it in. out: a file, such as "run.h5", that the results go to while the run goes on; memory does
-    not grow with the number of steps, and `ss.resume` continues a run that was killed. progress: a bar on the terminal.
+    although nothing puts it in. on_failure: what becomes of a step that cannot be solved, "raise" or "subdivide": then it
+    is repeated in two halves, these again where they fail, down to dt/1024; `solution.t` stays as it is, percussions are
+    those of all pieces, and `solution.stats.solved_by` counts such steps. out: a file, such as "run.h5", that the results go
+    to while the run goes on; memory does not grow with the number of steps, and `ss.resume` continues a run that was
+    killed. progress: a bar on the terminal.
 
     The number of steps is (t_end - t_start)/dt, rounded up: the last time is the first that reaches t_end. A scheme
     that decides the length of its steps may take more; `solution.t` holds the times. Ctrl-C returns what is done. A step
@@ -100,6 +104,7 @@ def solve(
         save_every=save_every,
         states=states,
         energy_alarm=energy_alarm,
+        on_failure=on_failure,
         out=out,
         progress=progress,
         options=options,
@@ -127,6 +132,7 @@ def run_call(
     out: str | Path | None,
     progress: bool | None,
     options: Mapping[str, Any],
+    on_failure: str = "raise",
     part: Part | None = None,
 ) -> Solution:
     """What `solve` does; `part` is the unfinished file of a run that is resumed."""
@@ -138,6 +144,7 @@ def run_call(
     dt, tol, initial_tol = positive(dt=dt), positive(tol=tol), positive(initial_tol=initial_tol)
     prox = 0.0 if prox is None else positive(prox=prox)
     max_iterations, save_every = whole(max_iterations=max_iterations), whole(save_every=save_every)
+    subdivide = subdivides(on_failure, scheme)
     if not isinstance(progress, bool | None):
         raise OptionError(f"progress = {progress!r} must be True, False or None, which asks the terminal")
     if part is not None and start is not None:
@@ -163,7 +170,7 @@ def run_call(
     check_start(ready, scheme, dt, t_0, q, u, values, initial_tol if state is None else None)
 
     begin = t_0 if state is None else state.t_start
-    first = Start(values, q, u, begin, t_end, dt, steps, tol, max_iterations, prox, label(scheme), state)
+    first = Start(values, q, u, begin, t_end, dt, steps, tol, max_iterations, prox, label(scheme), state, subdivide)
     run: Any
     if collisions_of(system) is None:
         run = scheme.start(program_of(system, scheme), first)
@@ -182,6 +189,7 @@ def run_call(
             "save_every": save_every,
             "states": False,
             "energy_alarm": energy_alarm,
+            "on_failure": on_failure,
         }
         call |= {"parameters": {n: given[n] for n in parameters or {}}, "q0": None, "u0": None, "options": {}}
         identity = {"system": system.name, "fingerprint": fingerprint(ready), "call": call}
@@ -317,6 +325,18 @@ def _unclosed(failure: Failure, solution: Solution) -> tuple[str, ...]:
 
 
 # -- options -----------------------------------------------------------------------------------------------------------
+
+
+def subdivides(on_failure: Any, scheme: Scheme) -> bool:
+    """Whether steps that fail are subdivided; a scheme that cannot is refused by name."""
+    if on_failure not in ("raise", "subdivide"):
+        raise OptionError(f"on_failure = {on_failure!r} is neither 'raise' nor 'subdivide'")
+    if on_failure == "subdivide" and scheme.facts.equal_steps:
+        raise MethodError(
+            f"method {scheme.name!r} cannot subdivide a step: {scheme.facts.equal_steps}; leave out on_failure, or take "
+            "another method"
+        )
+    return bool(on_failure == "subdivide")
 
 
 def positive(**option: Any) -> float:

@@ -21,7 +21,7 @@ from stickslip.model.system import System
 from stickslip.schemes import Scheme
 from stickslip.schemes.spec import label, scheme_of
 from stickslip.solution import Solution
-from stickslip.solve.door import described, is_number, positive, vector_of, whole
+from stickslip.solve.door import described, is_number, positive, subdivides, vector_of, whole
 from stickslip.solve.prepared import (
     Prepared,
     check_capability,
@@ -330,13 +330,15 @@ def stepper(
     tol: float = 1e-8,
     max_iterations: int = 30,
     initial_tol: float = 1e-6,
+    on_failure: str = "raise",
     **options: Any,
 ) -> Stepper:
     """A simulation to step by hand: `with ss.stepper(system, dt) as sim: sim.step(n)`.
 
     `sim.t`, `sim.q`, `sim.u` say where it is, `sim.set(F=2.0)` changes parameters, `sim.state` can be kept and set again,
     `sim.reset(u=...)` is a reset map, and `sim.run(t_end, stop=...)` advances to an event and returns that piece as a solution.
-    `controllers` act at their own rates. All methods but event-driven, whose steps are decided by events.
+    `controllers` act at their own rates; `on_failure` is that of `ss.solve`. All methods but event-driven, whose steps are
+    decided by events.
 
     >>> import stickslip as ss
     >>> with ss.stepper(ss.benchmarks.bouncing_ball(), dt=1e-3) as sim:
@@ -356,7 +358,8 @@ def stepper(
     q, u = vector_of(system.q_initial, q0, "q0"), vector_of(system.u_initial, u0, "u0")
     check_start(ready, scheme, dt, t_start, q, u, values, positive(initial_tol=initial_tol))
     steps, iterations = 2**62, whole(max_iterations=max_iterations)
-    start = Start(values, q, u, t_start, FOREVER, dt, steps, tol, iterations, 0.0, label(scheme))
+    subdivide = subdivides(on_failure, scheme)
+    start = Start(values, q, u, t_start, FOREVER, dt, steps, tol, iterations, 0.0, label(scheme), None, subdivide)
     run = scheme.start(program_of(system, scheme), start)
     if not isinstance(run, ProgramRun):
         raise MethodError(f"method {scheme.name!r} has no steps to be stepped by; take another one")
