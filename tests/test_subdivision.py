@@ -8,6 +8,10 @@ from stickslip.engine.run import ProgramRun
 
 FIXED = [n for n, s in ss.METHODS.items() if not s().facts.equal_steps and n != "half-explicit-adaptive"]
 
+# Schemes with a memory besides q and u begin a run differently: with accelerations, or with half a step to the velocity of the
+# first interval, which for the third step here is that of an interval of dt, an error of dt^2 h/(4 m).
+BEGINS = {"generalized-alpha": 1e-8, "moreau-symmetric": 2e-5, "moreau-variational": 2e-5}
+
 
 def whirl() -> ss.System:
     """A mass on a string of 1 m at 10 m/s: a radial percussion reaches the circle again only if 10 dt < 1."""
@@ -69,7 +73,7 @@ def test_every_scheme_continues_after_a_step_in_pieces(method, monkeypatch):
         initial_tol=1,
         progress=False,
     )
-    assert np.abs(solution.q[3] - halves.q[2]).max() < 1e-8  # generalized-alpha begins with other accelerations
+    assert np.abs(solution.q[3] - halves.q[2]).max() < BEGINS.get(method, 1e-12)
     assert np.abs(solution.u[-1] - plain.u[-1]).max() < 0.02 * np.abs(plain.u).max()
 
 
