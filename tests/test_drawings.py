@@ -21,14 +21,14 @@ import stickslip as ss
 from stickslip import plots
 from stickslip.errors import OptionError, ResultFileError
 from stickslip.filming import drawing_of, shoot
-from stickslip.scene import Scene, film
+from stickslip.scene import FlatFilm, film
 from stickslip.shapes import (
     DRAWINGS,
     Arrow,
-    Disk,
+    Circle,
+    Dot,
     Drawing,
-    Ground,
-    Point,
+    GroundLine,
     Polygon,
     Polyline,
     Shape,
@@ -64,7 +64,7 @@ def solved(name: str) -> ss.Solution:
 
 
 @cache
-def filmed(name: str) -> Scene:
+def filmed(name: str) -> FlatFilm:
     return film(solved(name), frames=200)
 
 
@@ -145,7 +145,9 @@ def test_the_drawn_distance_of_a_contact_is_its_gap(name):
     size = max(filmed(name).size)
     for row, shapes in pictures(name):
         edges = [
-            edge for g in of(Ground, shapes) for edge in zip(g.anchors[:-1], np.diff(g.anchors, axis=0), strict=True)
+            edge
+            for g in of(GroundLine, shapes)
+            for edge in zip(g.anchors[:-1], np.diff(g.anchors, axis=0), strict=True)
         ]
         lines = [(point, np.array([-along[1], along[0]]) / np.hypot(*along)) for point, along in edges]
         lines += [(wall.anchors[0], wall.anchors[1]) for wall in of(Wall, shapes)]
@@ -158,7 +160,7 @@ def test_the_drawn_distance_of_a_contact_is_its_gap(name):
 def test_on_the_slope_the_mass_lies_on_the_drawn_curve():
     solution = solved("point_mass_on_slope")
     for _, shapes in pictures("point_mass_on_slope"):
-        (curve,), (ball,), (touch,) = of(Ground, shapes), of(Disk, shapes), of(Touch, shapes)
+        (curve,), (ball,), (touch,) = of(GroundLine, shapes), of(Circle, shapes), of(Touch, shapes)
         x, y = touch.anchors[0]
         # Linear interpolation of exp(-x) between points h = 4.1/119 apart: h^2/8 times the curvature, 1.5e-4 exp(0.7).
         assert np.interp(x, *curve.anchors.T) == pytest.approx(y, abs=3e-4)
@@ -236,7 +238,7 @@ def test_parameters_of_the_run_reach_the_picture(tmp_path):
 def ball_drawing(**options) -> Drawing:
     def draw(state):
         x, y = state.q
-        return [Wall((0, 0), normal=(0, 1)), Disk((x, y + 0.1), 0.1), Point((x, y), trail=True), Touch("floor", (x, y))]
+        return [Wall((0, 0), normal=(0, 1)), Circle((x, y + 0.1), 0.1), Dot((x, y), trail=True), Touch("floor", (x, y))]
 
     return Drawing("ball of a test", draw, **options)
 
@@ -250,7 +252,7 @@ def test_a_user_s_own_system_can_be_drawn(tmp_path, monkeypatch):
 
     @ss.drawing
     def my_ball(state):
-        return [Disk((0, state.q[0] + 0.1), 0.1), Touch("floor", (0, state.q[0]))]
+        return [Circle((0, state.q[0] + 0.1), 0.1), Touch("floor", (0, state.q[0]))]
 
     assert "drawing" not in ss.solve(system, t_end=0.01, dt=1e-3).provenance
     system.drawing = my_ball
@@ -301,18 +303,18 @@ def test_impulses_between_frames_are_not_lost(ball):
 
 def test_drawings_that_cannot_be_filmed_are_refused(ball):
     def changing(state):
-        return [Point(state.q)] * (1 + (state.t > 0.5))
+        return [Dot(state.q)] * (1 + (state.t > 0.5))
 
     with pytest.raises(OptionError, match=r"'a': frame \d+ has other shapes than frame 0"):
         film(ball, Drawing("a", changing))
     with pytest.raises(OptionError, match=r"'b': unknown contact 'flor'; did you mean 'floor'\?"):
         film(ball, Drawing("b", lambda state: [Touch("flor", state.q)]))
     with pytest.raises(OptionError, match="'c' shows nothing"):
-        film(ball, Drawing("c", lambda state: [Point((np.nan, 0.0))]))
+        film(ball, Drawing("c", lambda state: [Dot((np.nan, 0.0))]))
 
 
 def test_hatching_is_on_the_solid_side(ball):
-    scene = film(ball, Drawing("d", lambda state: [Wall((0, 0), (0, 1)), Ground([(0, 0), (1, 0)]), Point((0, 1))]))
+    scene = film(ball, Drawing("d", lambda state: [Wall((0, 0), (0, 1)), GroundLine([(0, 0), (1, 0)]), Dot((0, 1))]))
     hatches = [track.points[0].reshape(-1, 2, 2) for track in scene.tracks if track.kind == "hatch"]
     for strokes in hatches:
         np.testing.assert_allclose(strokes[:, 0, 1], 0.0, atol=1e-12)
@@ -348,12 +350,12 @@ def every_shape(state):
     return [
         Wall((0, 0), (0, 1)),
         Wall((2, 0), (1, 0), depth=0.1),
-        Ground([(0, 0), (1, 0.5), (2, 0)]),
+        GroundLine([(0, 0), (1, 0.5), (2, 0)]),
         Polyline([(0, 0), (x, y)]),
         Polygon([(x, y), (x + 0.1, y), (x, y + 0.1)], "third"),
-        Disk((x, y), 0.1, "other"),
+        Circle((x, y), 0.1, "other"),
         Arrow((x, y), (x, y + 0.3)),
-        Point((x, y), "faint", trail=True),
+        Dot((x, y), "faint", trail=True),
         Touch("floor", (x, y)),
     ]
 
@@ -475,7 +477,7 @@ def test_pages_of_benchmarks_are_small(name, tmp_path):
 
 def test_a_film_of_many_shapes_gets_fewer_frames_and_stays_small(ball, tmp_path, monkeypatch):
     monkeypatch.setattr(importlib.import_module("stickslip.viewer.page"), "BUDGET", 60_000)
-    heap = Drawing("heap", lambda s: [Disk((s.q[0] + 0.01 * k, s.q[1]), 0.01) for k in range(150)])
+    heap = Drawing("heap", lambda s: [Circle((s.q[0] + 0.01 * k, s.q[1]), 0.01) for k in range(150)])
     path = ball.view(heap, tmp_path / "heap.html")
     assert path.stat().st_size < 2e6
     run = json.loads(Page(path.read_text(encoding="utf-8")).scripts[0])["runs"][0]

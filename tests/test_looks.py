@@ -21,7 +21,7 @@ from stickslip.looks.tape import OPERATIONS, tape
 from stickslip.math import cos, sin
 from stickslip.placing import quaternions, turned
 from stickslip.scene import film
-from stickslip.shapes import Ball, Block, Coil, Disk, Ground, Polyline, Touch, Tube, Wall
+from stickslip.shapes import Ball, Block, Circle, Coil, GroundLine, Polyline, Touch, Tube, Wall
 from stickslip.touching import detected
 from stickslip.viewer import write_vtk
 from stickslip.viewer.vtk import mesh_of
@@ -170,8 +170,8 @@ def pendulum() -> ss.System:
         Block((0, 0.05), size=(0.3, 0.1), tone="faint"),
         Coil((1, 0), bob),
         Polyline([(0, 0), bob], "faint"),
-        Disk(bob, 0.05),
-        Ground([(-1, 0), (1, 0)]),
+        Circle(bob, 0.05),
+        GroundLine([(-1, 0), (1, 0)]),
         Wall((0, -2.5), normal=(0, 1)),
         Touch("stop", bob, normal=(cos(phi), sin(phi))),
     )
@@ -198,16 +198,16 @@ def test_what_cannot_be_shown_is_refused():
     other = ss.System("other")
     (x,), (v,) = other.coordinates("x", initial=[1.0], velocity=[0])
     with pytest.raises(ModelError, match="does not declare"):
-        s.show(Disk((x, 0), 0.1))
+        s.show(Circle((x, 0), 0.1))
     with pytest.raises(ModelError, match="depends on velocities"):
-        other.show(Disk((x, v), 0.1))
+        other.show(Circle((x, v), 0.1))
     assert len(s.shown) == 9
 
 
 def test_a_drawing_adds_or_replaces():
     solution = crank()
-    more = ss.shapes.Drawing("more", lambda state: [Disk(state.q[:2], 0.01)], adds=True)
-    alone = ss.shapes.Drawing("alone", lambda state: [Disk(state.q[:2], 0.01)])
+    more = ss.shapes.Drawing("more", lambda state: [Circle(state.q[:2], 0.01)], adds=True)
+    alone = ss.shapes.Drawing("alone", lambda state: [Circle(state.q[:2], 0.01)])
     plain = shoot(solution)
     assert len(shoot(solution, more).solids) == len(plain.solids)
     assert len(shoot(solution, more).traces) == len(plain.traces) + 1

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import stickslip as ss
-from stickslip.papers import PAPERS, Claim, Drawing, Paper, Result, Table, runner, store
+from stickslip.papers import PAPERS, Claim, Paper, PaperFigure, Result, Table, runner, store
 from stickslip.papers.report import report_text
 
 ITEMS = [(paper.name, item) for paper in PAPERS.values() for item in paper.items]
@@ -52,7 +52,7 @@ def test_claims_hold(paper, item):
     ]
     assert not failed
     assert result.verdicts
-    assert any(isinstance(part, Drawing | Table) for part in result.parts)
+    assert any(isinstance(part, PaperFigure | Table) for part in result.parts)
     for verdict in result.verdicts:
         assert verdict.holds or verdict.note or verdict.difference, (
             f"{verdict.claim} differs and nobody says by how much"
@@ -265,7 +265,7 @@ def toy(monkeypatch):
             counts[name] += 1
             if name in acts:
                 raise acts[name]
-            yield Drawing('<svg viewBox="0 0 1 1"></svg>', "nothing")
+            yield PaperFigure('<svg viewBox="0 0 1 1"></svg>', "nothing")
             yield Table("numbers", ["a", "b"], [["1", "2"]])
             yield study.judge("small", 0.5 if name != "fig2" else 2.0)
 

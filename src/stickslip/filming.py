@@ -35,14 +35,15 @@ from stickslip.looks import evaluate
 from stickslip.placing import hull_2, hull_3, pose_of, prism, quaternions, sized, three, turned
 from stickslip.shapes import (
     DRAWINGS,
+    FORMER,
     Arrow,
     Ball,
     Block,
+    Circle,
     Coil,
-    Disk,
+    Dot,
     Drawing,
-    Ground,
-    Point,
+    GroundLine,
     Polygon,
     Polyline,
     Shape,
@@ -51,17 +52,26 @@ from stickslip.shapes import (
     Wall,
 )
 from stickslip.solution import Solution
-from stickslip.touching import Detected, Spots, detected, mean_forces, most
+from stickslip.touching import DetectedSpots, Spots, detected, mean_forces, most
 
 FRAMES = 600  # ten seconds at sixty per second
 IMPACT_FRAMES = 600  # in addition, for impacts; the strongest ones if there are more
 SYMBOL = 0.014  # size of joints and other symbols, in sizes of the picture
 DEPTH = 1.6  # of planar bodies, in symbols
-NAMES = {Polyline: "line", Polygon: "area", Arrow: "arrow", Disk: "disk", Point: "dot", Ground: "ground", Wall: "plane"}
+NAMES = {
+    Polyline: "line",
+    Polygon: "area",
+    Arrow: "arrow",
+    Circle: "disk",
+    Dot: "dot",
+    GroundLine: "ground",
+    Wall: "plane",
+}
 NAMES |= {Tube: "tube", Coil: "coil"}
 UNBOUNDED = ("plane", "force", "surface", "ring")  # do not count for the size of the picture
 PLACES = {"axle": [0], "rail": [0, 2], "guide": [0, 2]}  # which points do; the others are directions
 KINDS: dict[str, type[Shape]] = {kind.__name__: kind for kind in (*NAMES, Touch, Block, Ball)}
+KINDS |= {name: kind for name, kind in FORMER.items() if issubclass(kind, Shape)}  # in files of older versions
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +123,7 @@ class Film:
     solids: list[Solid]
     traces: list[Trace]
     spots: Spots
-    detected: Detected
+    detected: DetectedSpots
     low: np.ndarray
     high: np.ndarray
     symbol: float

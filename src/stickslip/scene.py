@@ -6,7 +6,7 @@ Solids of a film in space become areas as a camera without perspective sees them
 | --- | --- | --- |
 | line, area, arrow | as they are | lines, outlines of solids, arrows |
 | disk, dot, touch | one | disks and balls, points, contacts |
-| ground, hatch, band | a line; pairs, each a stroke; an area without a fill | `Ground`, `Wall`, planes |
+| ground, hatch, band | a line; pairs, each a stroke; an area without a fill | `GroundLine`, `Wall`, planes |
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Track:
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class FlatFilm:
     """A flat film: `rows` of the solution and their times `t`; `glow` of the `contacts`, 0 to 1, in every frame."""
 
     rows: np.ndarray
@@ -73,7 +73,7 @@ def film(
     frames: int = FRAMES,
     t_start: float | None = None,
     t_end: float | None = None,
-) -> Scene:
+) -> FlatFilm:
     """Sample a solution at up to `frames` moments, evenly in time, and draw it there.
 
     Without t_end the film ends with the solution, or earlier if the drawing has a span. Every frame is a state of the
@@ -88,7 +88,7 @@ def film(
     tracks = flattened(shot, shot.camera or CAMERA)
     drawn = drawing or drawing_of(solution)
     bounds = (drawn.bounds if drawn is not None else None) or _bounds(tracks)
-    return Scene(
+    return FlatFilm(
         shot.rows,
         shot.t,
         tuple(piece for track in tracks for piece in _tracks(track, bounds)),

@@ -1,13 +1,13 @@
 """What a mechanism looks like: a few shapes, and drawings, which are functions from a state to shapes.
 
 >>> import stickslip as ss
->>> from stickslip.shapes import Disk, Touch, Wall
+>>> from stickslip.shapes import Circle, Touch, Wall
 >>> @ss.drawing
 ... def ball_over_floor(state):
 ...     x, y = state.q
-...     return [Wall((0, 0), normal=(0, 1)), Disk((x, y + 0.1), radius=0.1), Touch("floor", (x, y))]
+...     return [Wall((0, 0), normal=(0, 1)), Circle((x, y + 0.1), radius=0.1), Touch("floor", (x, y))]
 >>> [type(shape).__name__ for shape in ball_over_floor(t=0.0, q=[0.0, 1.0])]
-['Wall', 'Disk', 'Touch']
+['Wall', 'Circle', 'Touch']
 
 `system.drawing = ball_over_floor` draws every solution of the system so, instead of the picture that its parts make by
 themselves; `@ss.drawing(adds=True)` adds to that picture. A drawing returns the same shapes for every state; only their
@@ -19,6 +19,7 @@ the solution as data, so that a file shows the mechanism without the program tha
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, TypeAlias, overload
@@ -52,7 +53,7 @@ class Shape:
     def look(self) -> dict[str, Any]:
         """Everything but the points.
 
-        >>> Disk((0, 0), 0.1).look
+        >>> Circle((0, 0), 0.1).look
         {'radius': 0.1, 'tone': 'body'}
         """
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.moving}  # type: ignore[arg-type]
@@ -76,7 +77,7 @@ class Polygon(Shape):
 
 
 @dataclass(frozen=True, eq=False)
-class Disk(Shape):
+class Circle(Shape):
     """A filled circle, in space a ball."""
 
     moving = ("center",)
@@ -86,7 +87,7 @@ class Disk(Shape):
 
 
 @dataclass(frozen=True, eq=False)
-class Point(Shape):
+class Dot(Shape):
     """A dot of fixed size on the page, for joints and point masses; `trail` keeps its path."""
 
     moving = ("at",)
@@ -106,7 +107,7 @@ class Arrow(Shape):
 
 
 @dataclass(frozen=True, eq=False)
-class Ground(Shape):
+class GroundLine(Shape):
     """A line, hatched on its right when walked along."""
 
     points: Places
@@ -192,7 +193,7 @@ class Coil(Shape):
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class Snapshot:
     """What a drawing is drawn from: time, coordinates, and the values of the system's parameters."""
 
     t: float
@@ -211,7 +212,7 @@ class Drawing:
     """
 
     name: str
-    shapes: Callable[[State], Sequence[Shape]]
+    shapes: Callable[[Snapshot], Sequence[Shape]]
     camera: tuple[float, float] = (-60.0, 20.0)
     bounds: tuple[float, float, float, float] | None = None
     span: float | None = None
@@ -219,7 +220,7 @@ class Drawing:
     adds: bool = False
 
     def __call__(self, t: float, q: Any, parameters: Mapping[str, float] | None = None) -> list[Shape]:
-        return list(self.shapes(State(t, np.asarray(q, dtype=float), parameters or {})))
+        return list(self.shapes(Snapshot(t, np.asarray(q, dtype=float), parameters or {})))
 
     def project(self, points: np.ndarray) -> np.ndarray:
         """Points in space as the camera sees them, without perspective; points of the plane stay.
@@ -236,10 +237,22 @@ class Drawing:
         return points @ np.column_stack([right, up])
 
 
+FORMER: dict[str, type] = {"Disk": Circle, "Point": Dot, "Ground": GroundLine, "State": Snapshot}
+"""Names that the parts of a model and the state of a run have now; older drawings and files still say them."""
+
+
+def __getattr__(name: str) -> type:
+    if name not in FORMER:
+        raise AttributeError(f"module 'stickslip.shapes' has no attribute {name!r}")
+    now = FORMER[name]
+    warnings.warn(f"shapes.{name} is called shapes.{now.__name__} now", DeprecationWarning, stacklevel=2)
+    return now
+
+
 DRAWINGS: dict[str, Drawing] = {}
 """All drawings by name. A solution remembers only the name, so that it stays data and a loaded one can be drawn."""
 
-Draw: TypeAlias = Callable[[State], Sequence[Shape]]
+Draw: TypeAlias = Callable[[Snapshot], Sequence[Shape]]
 
 
 @overload
@@ -251,7 +264,7 @@ def drawing(name: Draw | str | None = None, **options: Any) -> Drawing | Callabl
 
     >>> @drawing("a ball in space", camera=(-45, 30))
     ... def draw(state):
-    ...     return [Disk(state.q, radius=0.1)]
+    ...     return [Circle(state.q, radius=0.1)]
     >>> draw.name, draw.camera
     ('a ball in space', (-45, 30))
     """
@@ -291,10 +304,10 @@ def wheel(center: Place, radius: float, angle: float, tone: Tone = "body") -> li
     """A disk whose rotation can be seen: two diameters.
 
     >>> [type(shape).__name__ for shape in wheel((0, 0), 0.1, 0.3)]
-    ['Disk', 'Polyline', 'Polyline']
+    ['Circle', 'Polyline', 'Polyline']
     """
     spokes = [placed([(-radius, 0), (radius, 0)], center, angle + turn) for turn in (0.0, np.pi / 2)]
-    return [Disk(center, radius, tone), *[Polyline(spoke, tone, width=1.2) for spoke in spokes]]
+    return [Circle(center, radius, tone), *[Polyline(spoke, tone, width=1.2) for spoke in spokes]]
 
 
 def spring(a: Place, b: Place, radius: float, coils: int = 8) -> Polyline:

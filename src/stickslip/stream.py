@@ -29,7 +29,7 @@ _TYPES = {"<f8", "<i8"}
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class FileFrame:
     """Named arrays and a text in JSON's types."""
 
     about: dict[str, Any]
@@ -42,7 +42,7 @@ def part_of(path: str | Path) -> Path:
     return path if path.suffix == ".part" else path.with_name(path.name + ".part")
 
 
-def encode(frame: Frame) -> bytes:
+def encode(frame: FileFrame) -> bytes:
     """A frame as bytes, with its length and checksum."""
     arrays = {name: np.ascontiguousarray(array) for name, array in frame.arrays.items()}
     shapes = [[name, array.dtype.newbyteorder("<").str, list(array.shape)] for name, array in arrays.items()]
@@ -51,7 +51,7 @@ def encode(frame: Frame) -> bytes:
     return _FRAME.pack(len(content), zlib.crc32(content)) + content
 
 
-def _decode(content: bytes) -> Frame:
+def _decode(content: bytes) -> FileFrame:
     (length,) = struct.unpack_from("<Q", content)
     about, shapes = json.loads(content[8 : 8 + length])
     at, arrays = 8 + length, {}
@@ -61,10 +61,10 @@ def _decode(content: bytes) -> Frame:
         count = int(np.prod(shape, dtype=np.int64))
         arrays[name] = np.frombuffer(content, kind, count, at).reshape(shape)
         at += 8 * count
-    return Frame(about, arrays)
+    return FileFrame(about, arrays)
 
 
-def frames(file: BinaryIO) -> Iterator[tuple[Frame, int]]:
+def frames(file: BinaryIO) -> Iterator[tuple[FileFrame, int]]:
     """All whole frames of an open file, each with the place where it ends."""
     size = os.fstat(file.fileno()).st_size
     file.seek(len(MAGIC))
@@ -84,7 +84,7 @@ def frames(file: BinaryIO) -> Iterator[tuple[Frame, int]]:
 class Writer:
     """Appends frames to a file; what is written is whole or ignored by readers."""
 
-    def __init__(self, path: Path, first: Frame | None, end: int | None = None):
+    def __init__(self, path: Path, first: FileFrame | None, end: int | None = None):
         """A new file that begins with the frame `first`, or one that continues at the place `end`."""
         self.path = path
         try:
@@ -103,7 +103,7 @@ class Writer:
                 f"cannot write {path}: {error.strerror}. Choose another place with out=, or free some space."
             ) from error
 
-    def write(self, frame: Frame) -> None:
+    def write(self, frame: FileFrame) -> None:
         """Append a frame; if there is no room for it, the file stays as it was."""
         begin = self._file.tell()
         try:
@@ -127,7 +127,7 @@ class Writer:
 
 
 @dataclass(frozen=True)
-class Part:
+class PartFile:
     """An unfinished result: its first frame, and where its last whole frame ends."""
 
     path: Path
@@ -135,9 +135,9 @@ class Part:
     end: int
     rows: int
     first_row: np.ndarray
-    last: Frame | None
+    last: FileFrame | None
 
-    def chunks(self) -> Iterator[Frame]:
+    def chunks(self) -> Iterator[FileFrame]:
         """Frames with rows."""
         with self.path.open("rb") as file:
             for k, (frame, end) in enumerate(frames(file)):
@@ -145,7 +145,7 @@ class Part:
                     yield frame
 
 
-def open_part(path: str | Path) -> Part:
+def open_part(path: str | Path) -> PartFile:
     """What can be read of an unfinished result."""
     path = part_of(path)
     try:
@@ -164,7 +164,7 @@ def open_part(path: str | Path) -> Part:
         raise ResultFileError(f"{path} is damaged ({error})") from error
     if about is None:
         raise ResultFileError(f"{path} is damaged: it does not say which run it belongs to")
-    return Part(path, about, end, rows, first, last)
+    return PartFile(path, about, end, rows, first, last)
 
 
 def pack_state(state: State) -> tuple[list[Any], dict[str, np.ndarray]]:

@@ -28,7 +28,7 @@ class Spots:
 
 
 @dataclass(frozen=True, eq=False)
-class Detected:
+class DetectedSpots:
     """Contacts that were detected, those that carry something: `frame` of each, in order, and what `Spots` has of it."""
 
     frame: np.ndarray
@@ -41,7 +41,7 @@ class Detected:
         return len(self.frame)
 
 
-def detected(solution: Solution, rows: np.ndarray) -> Detected:
+def detected(solution: Solution, rows: np.ndarray) -> DetectedSpots:
     """Detected contacts of the steps that end in these rows.
 
     They have no slip velocity: a contact slips where its friction is at the largest ratio to the normal percussion that any
@@ -50,7 +50,7 @@ def detected(solution: Solution, rows: np.ndarray) -> Detected:
     found: Any = getattr(solution, "contacts", None)
     if found is None or not len(found):
         empty = np.zeros((0, 3))
-        return Detected(np.zeros(0, int), empty, empty, np.zeros(0, np.int8), np.zeros(0))
+        return DetectedSpots(np.zeros(0, int), empty, empty, np.zeros(0, np.int8), np.zeros(0))
     P_N = np.asarray(found.P_N)
     friction = np.linalg.norm(found.P_F, axis=1)
     carries = 1e-10 * P_N.max(initial=0.0) < P_N
@@ -73,7 +73,7 @@ def detected(solution: Solution, rows: np.ndarray) -> Detected:
     forces = np.asarray(found.percussion)[shown] / step[:, None]
     order = np.argsort(frame[shown], kind="stable")
     places, forces = (np.pad(x, ((0, 0), (0, 3 - x.shape[1])))[order] for x in (places, forces))
-    return Detected(frame[shown][order], places, forces, states[shown][order], (P_N[shown] / step)[order])
+    return DetectedSpots(frame[shown][order], places, forces, states[shown][order], (P_N[shown] / step)[order])
 
 
 def most(states: np.ndarray, rows: np.ndarray) -> np.ndarray:

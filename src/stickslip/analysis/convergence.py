@@ -53,7 +53,7 @@ NORMS: dict[str, Norm] = {
 
 
 @dataclass(frozen=True)
-class Run:
+class MeasuredRun:
     """One run of a study: errors by quantity, and the cost. `failure` says why there are none."""
 
     method: str
@@ -81,7 +81,7 @@ class Convergence(ShownAsText):
     norm: str
     t_end: float
     tol: float
-    runs: tuple[Run, ...]
+    runs: tuple[MeasuredRun, ...]
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -93,12 +93,12 @@ class Convergence(ShownAsText):
         """The quantities that have errors."""
         return tuple(name for name in QUANTITIES if any(name in run.errors for run in self.runs))
 
-    def of(self, method: str) -> tuple[Run, ...]:
+    def of(self, method: str) -> tuple[MeasuredRun, ...]:
         """The runs of a method that gave a result, from the largest step to the smallest."""
         return tuple(run for run in self.runs if run.method == method and run.failure is None)
 
     @property
-    def failures(self) -> tuple[Run, ...]:
+    def failures(self) -> tuple[MeasuredRun, ...]:
         """The runs that gave no result."""
         return tuple(run for run in self.runs if run.failure is not None)
 
@@ -223,13 +223,15 @@ def convergence(
     schemes = schemes_of(methods)
     fine = dt_reference or steps[-1] / REFINEMENT
     common = _common_reference(system, reference, t_end + steps[0], fine, tol, options)
-    runs: list[Run] = []
+    runs: list[MeasuredRun] = []
     for scheme in schemes:
         own: Solution | Exact
         if common is None:
             outcome = attempt(system, scheme, t_end + steps[0], fine, tol=tol, **options)
             if outcome.failure is not None or outcome.solution is None:
-                runs += [Run(label(scheme), dt, {}, failure=f"its reference: {outcome.failure}") for dt in steps]
+                runs += [
+                    MeasuredRun(label(scheme), dt, {}, failure=f"its reference: {outcome.failure}") for dt in steps
+                ]
                 continue
             own = outcome.solution
         else:
@@ -267,10 +269,10 @@ def _wall_time(outcome: Outcome) -> float:
     return SHORT if outcome.failure or outcome.solution is None else outcome.solution.stats.wall_time
 
 
-def _measured(outcome: Outcome, dt: float, reference: Solution | Exact, norm: Norm, increments: bool) -> Run:
+def _measured(outcome: Outcome, dt: float, reference: Solution | Exact, norm: Norm, increments: bool) -> MeasuredRun:
     s = outcome.solution
     if outcome.failure is not None or s is None:
-        return Run(outcome.method, dt, {}, failure=outcome.failure)
+        return MeasuredRun(outcome.method, dt, {}, failure=outcome.failure)
     lengths, expected = np.diff(s.t), _expected(reference, s.t, increments)
     errors = {}
     for name, values in expected.items():
@@ -280,7 +282,7 @@ def _measured(outcome: Outcome, dt: float, reference: Solution | Exact, norm: No
         if values.shape[1]:
             force = name.startswith("P_") and not increments
             errors[name] = norm((computed - values) / (lengths[:, None] if force else 1.0), lengths)
-    return Run(outcome.method, dt, errors, s.stats.steps, int(s.stats.iterations.sum()), s.stats.wall_time)
+    return MeasuredRun(outcome.method, dt, errors, s.stats.steps, int(s.stats.iterations.sum()), s.stats.wall_time)
 
 
 def _expected(reference: Solution | Exact, t: np.ndarray, increments: bool) -> dict[str, np.ndarray]:

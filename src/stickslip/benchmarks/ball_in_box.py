@@ -9,7 +9,7 @@ import numpy as np
 from stickslip.benchmarks.registry import benchmark
 from stickslip.math import dot
 from stickslip.model.system import System
-from stickslip.shapes import Arrow, Disk, Ground, Point, Shape, State, Touch, drawing
+from stickslip.shapes import Arrow, Circle, Dot, GroundLine, Shape, Snapshot, Touch, drawing
 
 
 @benchmark(source="Schindler et al. 2014, section 6.2", dt=5e-3, t_end=5.0)
@@ -41,15 +41,15 @@ def ball_in_box(
 
 
 @drawing("ball_in_box")
-def draw(state: State) -> list[Shape]:
+def draw(state: Snapshot) -> list[Shape]:
     """The ball, its path, the four walls, and the direction of gravity."""
     (x, y), R, a, b = state.q, *(state.parameters[key] for key in ("R", "a", "b"))
     tail, along = np.array([0.9 * a, 0.9 * b]), np.array([math.cos(math.pi / 6), math.sin(math.pi / 6)])
     walls = {"floor": (x, y - R), "right wall": (x + R, y), "ceiling": (x, y + R), "left wall": (x - R, y)}
     return [
-        Ground([(0, 0), (a, 0), (a, b), (0, b), (0, 0)]),
+        GroundLine([(0, 0), (a, 0), (a, b), (0, b), (0, 0)]),
         Arrow(tail, tail - 0.8 * R * along),
-        Disk((x, y), R),
-        Point((x, y), trail=True),
+        Circle((x, y), R),
+        Dot((x, y), trail=True),
         *[Touch(name, at) for name, at in walls.items()],
     ]

@@ -7,7 +7,7 @@ import math
 from stickslip.benchmarks.registry import benchmark
 from stickslip.math import sin
 from stickslip.model.system import System
-from stickslip.shapes import Disk, Ground, Shape, State, Touch, drawing
+from stickslip.shapes import Circle, GroundLine, Shape, Snapshot, Touch, drawing
 
 
 @benchmark(source="Guckenheimer, Holmes 1983, section 2.4", dt=1e-3, t_end=4.0)
@@ -37,12 +37,12 @@ def ball_on_shaker(
 
 
 @drawing("ball_on_shaker")
-def draw(state: State) -> list[Shape]:
+def draw(state: Snapshot) -> list[Shape]:
     """The ball on its lowest point and the table where it is now."""
     (z,), p = state.q, state.parameters
     table, radius = p["A"] * math.sin(p["omega"] * state.t), 0.006
     return [
-        Ground([(0.04, table), (-0.04, table)]),
-        Disk((0, z + radius), radius),
+        GroundLine([(0.04, table), (-0.04, table)]),
+        Circle((0, z + radius), radius),
         Touch("table", (0, z)),
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stickslip.benchmarks.registry import benchmark
 from stickslip.model.system import System
-from stickslip.shapes import Disk, Shape, State, Touch, Wall, drawing
+from stickslip.shapes import Circle, Shape, Snapshot, Touch, Wall, drawing
 
 
 @benchmark(source="Capobianco, Eugster 2018, Fig. 2", dt=1e-3, t_end=4.0)
@@ -28,8 +28,8 @@ def bouncing_ball(*, m: float = 0.1, g: float = 9.81, e: float = 0.75, height: f
 
 
 @drawing("bouncing_ball")
-def draw(state: State) -> list[Shape]:
+def draw(state: Snapshot) -> list[Shape]:
     """A ball on its lowest point, which is what q says."""
     (height,) = state.q
     radius = 0.06
-    return [Wall((0, 0), normal=(0, 1)), Disk((0, height + radius), radius), Touch("floor", (0, height))]
+    return [Wall((0, 0), normal=(0, 1)), Circle((0, height + radius), radius), Touch("floor", (0, height))]

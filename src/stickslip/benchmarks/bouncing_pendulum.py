@@ -7,7 +7,7 @@ import numpy as np
 from stickslip.benchmarks.pendulum import pendulum_body, pendulum_shapes
 from stickslip.benchmarks.registry import benchmark
 from stickslip.model.system import System
-from stickslip.shapes import Ground, Shape, State, Touch, drawing
+from stickslip.shapes import GroundLine, Shape, Snapshot, Touch, drawing
 
 
 @benchmark(source="Brüls, Acary, Cardona 2018, section 6.1", dt=1e-3, t_end=5.0)
@@ -41,10 +41,10 @@ def bouncing_pendulum(
 
 
 @drawing("bouncing_pendulum")
-def draw(state: State) -> list[Shape]:
+def draw(state: Snapshot) -> list[Shape]:
     """The pendulum and the wall, of which only the part that it can reach does not cover the rod."""
     x, y, _ = state.q
     L, x_min = state.parameters["L"], state.parameters["x_min"]
     height = -np.sqrt(max(L**2 - x_min**2, 0.0))
-    wall = Ground([(x_min, height + 0.04 * L), (x_min, height - 0.25 * L)])
+    wall = GroundLine([(x_min, height + 0.04 * L), (x_min, height - 0.25 * L)])
     return [wall, *pendulum_shapes(state), Touch("wall", (x, y))]

@@ -9,7 +9,7 @@ import numpy as np
 from stickslip.benchmarks.registry import benchmark
 from stickslip.model.flexible import Bar
 from stickslip.model.system import System
-from stickslip.shapes import Polygon, Polyline, Shape, State, Touch, Wall, drawing
+from stickslip.shapes import Polygon, Polyline, Shape, Snapshot, Touch, Wall, drawing
 
 
 @benchmark(source="Schindler et al. 2014, section 7.1", dt=1e-7, t_end=6e-4)
@@ -65,7 +65,7 @@ SCALE = 2e4  # the wave compresses steel by 2e-5
 
 
 @drawing("elastic_bar", note=f"displacements {SCALE:g} times")
-def draw(state: State) -> list[Shape]:
+def draw(state: Snapshot) -> list[Shape]:
     """The bar with its displacements exaggerated; the marks are material points."""
     rest = state.parameters["bar.element_length"] * np.arange(len(state.q))
     return bar_shapes(rest + SCALE * (state.q - rest), half=0.04 * rest[-1])

@@ -6,7 +6,7 @@ from stickslip.benchmarks.elastic_bar import bar_shapes
 from stickslip.benchmarks.registry import benchmark
 from stickslip.model.flexible import Bar
 from stickslip.model.system import System
-from stickslip.shapes import Shape, State, drawing
+from stickslip.shapes import Shape, Snapshot, drawing
 
 
 @benchmark(
@@ -44,7 +44,7 @@ def elastic_bar_drop(
 
 
 @drawing("elastic_bar_drop")
-def draw(state: State) -> list[Shape]:
+def draw(state: Snapshot) -> list[Shape]:
     """The bar as it is; the marks are material points."""
     length = state.parameters["bar.element_length"] * (len(state.q) - 1)
     return bar_shapes(state.q, half=0.04 * length)

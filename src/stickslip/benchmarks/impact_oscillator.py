@@ -5,7 +5,7 @@ from __future__ import annotations
 from stickslip.benchmarks.registry import benchmark
 from stickslip.math import cos
 from stickslip.model.system import System
-from stickslip.shapes import Disk, Shape, State, Touch, Wall, drawing
+from stickslip.shapes import Circle, Shape, Snapshot, Touch, Wall, drawing
 
 
 @benchmark(source="Shaw, Holmes 1983, J. Sound Vib. 90, 129-155", dt=1e-2, t_end=60.0)
@@ -47,11 +47,11 @@ def impact_oscillator(
 
 
 @drawing("impact_oscillator")
-def draw(state: State) -> list[Shape]:
+def draw(state: Snapshot) -> list[Shape]:
     """A disk that touches the stop with its right side; the force is not drawn."""
     (x,), c, radius = state.q, state.parameters["c"], 0.08
     return [
         Wall((c, 0), normal=(-1, 0)),
-        Disk((x - radius, 0), radius),
+        Circle((x - radius, 0), radius),
         Touch("stop", (x, 0)),
     ]

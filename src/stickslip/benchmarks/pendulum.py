@@ -7,7 +7,7 @@ import numpy as np
 from stickslip.benchmarks.registry import benchmark
 from stickslip.math import cos, sin, vector
 from stickslip.model.system import System
-from stickslip.shapes import Point, Polyline, Shape, State, drawing
+from stickslip.shapes import Dot, Polyline, Shape, Snapshot, drawing
 
 
 @benchmark(source="Brüls, Acary, Cardona 2018, section 5", dt=2e-3, t_end=5.0)
@@ -50,17 +50,17 @@ def pendulum_body(s: System, L: float, m: float, J: float, g: float, theta: floa
 
 
 @drawing("pendulum")
-def draw(state: State) -> list[Shape]:
+def draw(state: Snapshot) -> list[Shape]:
     """The rod from the pivot to the centre of mass, and the path of the latter."""
     return pendulum_shapes(state)
 
 
-def pendulum_shapes(state: State) -> list[Shape]:
+def pendulum_shapes(state: Snapshot) -> list[Shape]:
     """The rod is drawn from q = (x, y, theta) without the constraint: if that is violated, the rod misses the pivot."""
     x, y, theta = state.q
     arm = state.parameters["L"] * np.array([np.cos(theta), np.sin(theta)])
     return [
-        Point((x, y), "body", trail=True),
+        Dot((x, y), "body", trail=True),
         Polyline([(x, y) - arm, (x, y)], "body", width=6.0),
-        Point((0, 0)),
+        Dot((0, 0)),
     ]

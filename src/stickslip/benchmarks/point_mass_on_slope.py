@@ -8,7 +8,7 @@ from stickslip.benchmarks.registry import benchmark
 from stickslip.errors import OptionError
 from stickslip.math import dot, exp, norm, vector
 from stickslip.model.system import System
-from stickslip.shapes import Disk, Ground, Point, Shape, State, Touch, drawing
+from stickslip.shapes import Circle, Dot, GroundLine, Shape, Snapshot, Touch, drawing
 
 T_0 = np.array([1.0, -1.0]) / np.sqrt(2.0)  # tangent of the slope at x = 0
 CASES = {
@@ -58,14 +58,14 @@ def point_mass_on_slope(
 
 
 @drawing("point_mass_on_slope")
-def draw(state: State) -> list[Shape]:
+def draw(state: Snapshot) -> list[Shape]:
     """The mass on the curve; it is drawn as a ball that lies on the mass's side."""
     x = np.linspace(-0.7, 3.4, 120)
     radius, normal = 0.07, np.array([np.exp(-state.q[0]), 1.0])
     center = state.q + radius * normal / np.linalg.norm(normal)
     return [
-        Ground(np.column_stack([x, np.exp(-x)])),
-        Point(center, "body", trail=True),
-        Disk(center, radius),
+        GroundLine(np.column_stack([x, np.exp(-x)])),
+        Dot(center, "body", trail=True),
+        Circle(center, radius),
         Touch("slope", state.q),
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from stickslip.benchmarks.registry import benchmark
 from stickslip.errors import OptionError
 from stickslip.model.system import System
-from stickslip.shapes import Shape, State, Touch, Wall, drawing, wheel
+from stickslip.shapes import Shape, Snapshot, Touch, Wall, drawing, wheel
 
 CASES = {1: (0.0, 0.5), 2: (50.0, 0.0), 3: (10.0, 0.0)}  # spin omega, restitution e_N
 
@@ -46,7 +46,7 @@ def rotating_bouncing_ball(
 
 
 @drawing("rotating_bouncing_ball")
-def draw(state: State) -> list[Shape]:
+def draw(state: Snapshot) -> list[Shape]:
     """A ball with two diameters over the floor."""
     (x, y, phi), R = state.q, state.parameters["R"]
     return [Wall((0, 0), normal=(0, 1)), *wheel((x, y), R, phi), Touch("floor", (x, y - R))]

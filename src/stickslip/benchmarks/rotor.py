@@ -15,7 +15,7 @@ from stickslip.model.bodies import PointMass
 from stickslip.model.flexible import RotorDisk, SpatialBeam, circular
 from stickslip.model.forces import Gravity
 from stickslip.model.system import System
-from stickslip.shapes import Point, Polyline, Shape, State, Tone, Touch, drawing, ring
+from stickslip.shapes import Dot, Polyline, Shape, Snapshot, Tone, Touch, drawing, ring
 
 AXLE: dict[str, Any] = {"density": 7.85e3, "modulus": 2.1e11, "shear_modulus": 0.81e11}
 L_A, R_A, D_1, D_2 = 0.59, 12.5e-3, 60.0, 1e-3  # length, radius, damping in proportion to mass and to torsion
@@ -110,7 +110,7 @@ BENT = 200.0  # the clearance is 0.1 mm
     note=f"displacements and clearance {BENT:g} times; the section of the bearing at the free end",
     camera=(-145, 18),
 )
-def draw(state: State) -> list[Shape]:
+def draw(state: Snapshot) -> list[Shape]:
     """The bent shaft with its fly-wheel, and beyond its free end the journal in its bearing, with its path."""
     p, bearing = state.parameters, state.q[-3:]
     nodes = state.q[:-3].reshape(-1, 5)  # v, w, phi_x, phi_y, phi_z
@@ -137,7 +137,7 @@ def draw(state: State) -> list[Shape]:
         ring(middle, (0, 1, 0), (0, 0, 1), small + clearance, "faint"),
         ring(journal, (0, 1, 0), (0, 0, 1), small, "body"),
         Polyline([journal, journal + 0.9 * small * np.array([0.0, np.cos(turn), np.sin(turn)])], "ink"),
-        Point(journal, trail=True),
+        Dot(journal, trail=True),
         Touch("bearing", journal + small * away, normal=-away),
         ring(BENT * bearing, (0, 1, 0), (0, 0, 1), 1.2 * R_A + clearance, "faint"),
         Polyline(axle, "body", width=7.0),

@@ -8,7 +8,7 @@ from stickslip.benchmarks.registry import benchmark
 from stickslip.math import Scalar, cos, diag, sin, vector
 from stickslip.model import Contact, Gravity, Line, PlanarBody, Revolute, ground
 from stickslip.model.system import System
-from stickslip.shapes import Ground, Point, Polygon, Polyline, Shape, State, Touch, box, drawing, placed
+from stickslip.shapes import Dot, GroundLine, Polygon, Polyline, Shape, Snapshot, Touch, box, drawing, placed
 
 LENGTHS = {"l1": 0.153, "l2": 0.306, "a": 0.05, "b": 0.025, "d": 0.052}
 MASSES = {"m1": 0.038, "m2": 0.038, "m3": 0.076, "J1": 7.4e-5, "J2": 5.9e-4, "J3": 2.7e-6}
@@ -95,13 +95,13 @@ def _from_parts(g: float, mu: float, e_N: float, e_F: float) -> System:
 
 
 @drawing("slider_crank")
-def draw(state: State) -> list[Shape]:
+def draw(state: Snapshot) -> list[Shape]:
     """Crank, rod and slider in the guide, each from its own coordinates: joints that drift apart can be seen."""
     return slider_crank_shapes(state.q[:3], state.q[3:6], state.q[6:], state.parameters["d"] / 2, state)
 
 
 def slider_crank_shapes(
-    crank: np.ndarray, rod: np.ndarray, slider: np.ndarray, half_height: float, state: State
+    crank: np.ndarray, rod: np.ndarray, slider: np.ndarray, half_height: float, state: Snapshot
 ) -> list[Shape]:
     """The bodies at (x, y, phi) of their centres of mass."""
     l1, l2, a, b = (state.parameters[name] for name in ("l1", "l2", "a", "b"))
@@ -109,11 +109,11 @@ def slider_crank_shapes(
     arms = [placed([(-length / 2, 0), (length / 2, 0)], body[:2], body[2]) for length, body in ((l1, crank), (l2, rod))]
     corners = {name: placed([(x * a, y * b)], slider[:2], slider[2])[0] for name, (x, y) in CORNERS.items()}
     return [
-        Ground([(right, half_height), (left, half_height)]),
-        Ground([(left, -half_height), (right, -half_height)]),
+        GroundLine([(right, half_height), (left, half_height)]),
+        GroundLine([(left, -half_height), (right, -half_height)]),
         Polygon(placed(box(a, b), slider[:2], slider[2]), "third"),
         Polyline(arms[1], "other", width=6.0),
         Polyline(arms[0], "body", width=8.0),
-        *[Point(at) for at in ((0, 0), arms[0][1], slider[:2])],
+        *[Dot(at) for at in ((0, 0), arms[0][1], slider[:2])],
         *[Touch(name, at) for name, at in corners.items()],
     ]

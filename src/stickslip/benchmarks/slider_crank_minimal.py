@@ -9,7 +9,7 @@ from stickslip.benchmarks.slider_crank import CORNERS, LENGTHS, MASSES, OMEGA_1,
 from stickslip.errors import OptionError
 from stickslip.math import cos, sin
 from stickslip.model.system import System
-from stickslip.shapes import Shape, State, Touch, drawing
+from stickslip.shapes import Shape, Snapshot, Touch, drawing
 
 
 @benchmark(source="Schindler et al. 2014, section 2.1", dt=1e-4, t_end=0.1)
@@ -60,7 +60,7 @@ def slider_crank_minimal(
 
 
 @drawing("slider_crank_minimal")
-def draw(state: State) -> list[Shape]:
+def draw(state: Snapshot) -> list[Shape]:
     """As the slider-crank, without the corners' lights where the notch guides the slider."""
     theta1, theta2, theta3 = state.q
     p = state.parameters

@@ -9,7 +9,7 @@ import numpy as np
 from stickslip.benchmarks.registry import benchmark
 from stickslip.math import cos
 from stickslip.model.system import System
-from stickslip.shapes import Point, Shape, State, Touch, Wall, drawing, spring
+from stickslip.shapes import Dot, Shape, Snapshot, Touch, Wall, drawing, spring
 
 
 @benchmark(source="Capobianco, Eugster 2018, section 5", dt=1e-3, t_end=1000.0)
@@ -45,7 +45,7 @@ def spring_pendulum(
 
 
 @drawing("spring_pendulum", span=12.0)
-def draw(state: State) -> list[Shape]:
+def draw(state: Snapshot) -> list[Shape]:
     """The mass on its spring, with its path."""
     phi, l = state.q  # noqa: E741
     at = np.array([l * np.sin(phi), -l * np.cos(phi)])
@@ -53,7 +53,7 @@ def draw(state: State) -> list[Shape]:
     return [
         Wall((0, 0), normal=(1, 0)),
         spring(pin, at, radius=0.04 * state.parameters["l0"]),
-        Point(pin),
-        Point(at, "body", trail=True),
+        Dot(pin),
+        Dot(at, "body", trail=True),
         Touch("wall", at),
     ]

@@ -8,7 +8,7 @@ import numpy as np
 
 from stickslip.benchmarks.registry import benchmark
 from stickslip.model.system import System
-from stickslip.shapes import Point, Polygon, Polyline, Shape, State, Touch, Wall, drawing
+from stickslip.shapes import Dot, Polygon, Polyline, Shape, Snapshot, Touch, Wall, drawing
 
 MASSES = {"m_M": 3e-4, "J_M": 5e-9, "m_S": 4.5e-3, "J_S": 7e-7, "c_phi": 0.0056, "g": 9.81}
 LENGTHS = {"r0": 2.5e-3, "r_M": 3.1e-3, "h_M": 5.8e-3, "l_M": 0.01, "l_G": 0.015, "h_S": 0.02, "l_S": 0.0201}
@@ -61,7 +61,7 @@ BIRD = [
 
 
 @drawing("woodpecker_toy", span=0.6)
-def draw(state: State) -> list[Shape]:
+def draw(state: Snapshot) -> list[Shape]:
     """Sleeve and bird on the pole, by the model's small angles, so that they touch where the gaps say."""
     y, phi_M, phi_S = state.q
     p = state.parameters
@@ -90,6 +90,6 @@ def draw(state: State) -> list[Shape]:
         ),
         Polygon(turned(1e-3 * np.array(BIRD), hinge, phi_S), "other"),
         Polyline(wing, "other", width=1.6),
-        Point(eye[0]),
+        Dot(eye[0]),
         *[Touch(name, at) for name, at in (("beak", beak[0]), ("lower sleeve", lower), ("upper sleeve", upper))],
     ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from stickslip.cli.app import app
 from stickslip.cli.common import Json, Settings, Target, print_table, say, say_json
-from stickslip.cli.target import Model, find
+from stickslip.cli.target import TargetModel, find
 
 if TYPE_CHECKING:
     from stickslip.model.system import System
@@ -44,7 +44,7 @@ def info(name: Target, set_: Settings = None, json: Json = False) -> None:
     say(f"Run it: stickslip run {name}" + ("" if None not in (model.dt, model.t_end) else " --dt 1e-3 --t-end 1"))
 
 
-def _data(model: Model, system: System, changed: dict[str, float]) -> dict[str, Any]:
+def _data(model: TargetModel, system: System, changed: dict[str, float]) -> dict[str, Any]:
     signature = inspect.signature(model.build).parameters.values()
     equations = system.equations()
     blocks = system.blocks

@@ -22,7 +22,7 @@ LIKELY = ("system", "build", "model", "make_system", "make")
 
 
 @dataclass(frozen=True)
-class Model:
+class TargetModel:
     """Something to simulate: `build(...)` makes the system; step, end time and method that suit it, where known."""
 
     name: str
@@ -46,13 +46,13 @@ class Model:
         return system, parameters | {key: arguments[key] for key in arguments.keys() & system.parameters}
 
 
-def find(what: str) -> Model:
+def find(what: str) -> TargetModel:
     """The benchmark or the file that `what` names."""
     from stickslip.benchmarks import REGISTRY
 
     if what in REGISTRY:
         chosen = REGISTRY[what]
-        return Model(chosen.name, chosen.build, chosen.dt, chosen.t_end, chosen.method)
+        return TargetModel(chosen.name, chosen.build, chosen.dt, chosen.t_end, chosen.method)
     path, _, attribute = what.partition(":") if ".py" in what else (what, "", "")
     if path.endswith(".py"):
         return _from_file(Path(path), attribute)
@@ -61,7 +61,7 @@ def find(what: str) -> Model:
     raise OptionError(unknown_name("benchmark", what, REGISTRY))
 
 
-def _from_file(path: Path, attribute: str) -> Model:
+def _from_file(path: Path, attribute: str) -> TargetModel:
     """The system of a Python file: FILE.py:NAME, else its only System, else its only function that returns one."""
     from stickslip.model.system import System
 
@@ -76,7 +76,7 @@ def _from_file(path: Path, attribute: str) -> Model:
     for key in ("dt", "t_end"):
         if given[key] is not None and not isinstance(given[key], int | float):
             raise OptionError(f"{path}: {key} = {given[key]!r} must be a number")
-    return Model(name, _checked(build, path, name), given["dt"], given["t_end"], given["method"] or "rattle")
+    return TargetModel(name, _checked(build, path, name), given["dt"], given["t_end"], given["method"] or "rattle")
 
 
 def _run(path: Path) -> ModuleType:

@@ -19,7 +19,7 @@ from stickslip.cli.common import (
     say,
     written,
 )
-from stickslip.cli.target import Model, find
+from stickslip.cli.target import TargetModel, find
 from stickslip.errors import OptionError
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def view(
 
 
 def _shown(
-    model: Model,
+    model: TargetModel,
     method: str | None,
     dt: float | None,
     t_start: float,

@@ -29,7 +29,7 @@ NO_FACES: np.ndarray = np.zeros((0, 3))
 
 
 @dataclass(frozen=True)
-class Solid:
+class RoundedCore:
     """A convex core with a rounding, in the frame of its body.
 
     faces: outward unit normals; loops: vertices around each face; edges: two vertices and the two faces beside them.
@@ -43,19 +43,19 @@ class Solid:
     edges: np.ndarray = field(default_factory=lambda: np.zeros((0, 4), np.int64))
 
 
-def solid(where: str, shape: Any, dimension: int) -> Solid:
+def solid(where: str, shape: Any, dimension: int) -> RoundedCore:
     """A shape as numbers."""
     if isinstance(shape, Sphere):
-        return Solid(BALL, _points(where, [shape.center.coordinates]), _number(where, shape.radius))
+        return RoundedCore(BALL, _points(where, [shape.center.coordinates]), _number(where, shape.radius))
     if isinstance(shape, Cavity):
-        return Solid(HOLLOW, _points(where, [shape.center.coordinates]), _number(where, shape.radius))
+        return RoundedCore(HOLLOW, _points(where, [shape.center.coordinates]), _number(where, shape.radius))
     if isinstance(shape, Capsule):
         ends = _points(where, [shape.end_1.coordinates, shape.end_2.coordinates])
-        sides = _flat(ends) if dimension == 2 else Solid(ROD, ends)
+        sides = _flat(ends) if dimension == 2 else RoundedCore(ROD, ends)
         return replace(sides, kind=ROD, radius=_number(where, shape.radius), edges=np.array([[0, 1, -1, -1]]))
     if isinstance(shape, Plane):
         n = _points(where, [shape.normal])
-        return Solid(HALF_SPACE, _points(where, [shape.point]), normals=n / np.linalg.norm(n), loops=((),))
+        return RoundedCore(HALF_SPACE, _points(where, [shape.point]), normals=n / np.linalg.norm(n), loops=((),))
     if isinstance(shape, ConvexPolygon):
         return _flat(_placed(where, shape.at, np.array(shape.vertices, dtype=float)))
     if isinstance(shape, Box):
@@ -97,20 +97,20 @@ CORNERS = np.array([[x, y, z] for z in (-1.0, 1.0) for y in (-1.0, 1.0) for x in
 SIDES = ((0, 4, 6, 2), (1, 3, 7, 5), (0, 1, 5, 4), (2, 6, 7, 3), (0, 2, 3, 1), (4, 5, 7, 6))
 
 
-def _box(corners: np.ndarray) -> Solid:
+def _box(corners: np.ndarray) -> RoundedCore:
     return _hull(corners, SIDES)
 
 
-def _flat(corners: np.ndarray) -> Solid:
+def _flat(corners: np.ndarray) -> RoundedCore:
     """A polygon, counter-clockwise: edge k from vertex k to the next one."""
     n = len(corners)
     loops = tuple((k, (k + 1) % n) for k in range(n))
     along = corners[[j for _, j in loops]] - corners
     normals = np.stack([along[:, 1], -along[:, 0], np.zeros(n)], axis=1) / np.linalg.norm(along, axis=1)[:, None]
-    return Solid(SOLID, corners, normals=normals, loops=loops)
+    return RoundedCore(SOLID, corners, normals=normals, loops=loops)
 
 
-def _hull(vertices: np.ndarray, faces: Any) -> Solid:
+def _hull(vertices: np.ndarray, faces: Any) -> RoundedCore:
     """A convex polyhedron whose faces run counter-clockwise, seen from outside."""
     normals, beside = [], {}
     for f, loop in enumerate(faces):
@@ -120,4 +120,6 @@ def _hull(vertices: np.ndarray, faces: Any) -> Solid:
         for i, j in zip(loop, (*loop[1:], loop[0]), strict=True):
             beside[i, j] = f
     edges = [(i, j, beside[i, j], beside[j, i]) for i, j in beside if i < j]
-    return Solid(SOLID, vertices, normals=np.array(normals), loops=tuple(map(tuple, faces)), edges=np.array(edges))
+    return RoundedCore(
+        SOLID, vertices, normals=np.array(normals), loops=tuple(map(tuple, faces)), edges=np.array(edges)
+    )

@@ -21,7 +21,7 @@ from stickslip.engine.mechanics import (
     stack,
 )
 from stickslip.errors import ModelError
-from stickslip.model.declaration import APPROACH_SPEED, TIME, Bilateral, Contact, Coordinates, Equations
+from stickslip.model.declaration import APPROACH_SPEED, TIME, Bilateral, Coordinates, DeclaredContact, Equations
 from stickslip.model.system import System
 
 __all__ = ["ForceDirections", "Instance", "Model", "PartType", "Percussions", "derive", "derive_template"]
@@ -175,7 +175,7 @@ def _localise(equations: Equations, blocks: Sequence[Coordinates], parameters: S
     return Expressions(**sizes, q=q, u=u, p=p, **local, frictions=tuple(frictions))
 
 
-def _restitution(contact: Contact, blocks: Sequence[Coordinates]) -> ca.SX:
+def _restitution(contact: DeclaredContact, blocks: Sequence[Coordinates]) -> ca.SX:
     """e_N with the speed of approach, max(0, -g_N_dot), put in where it depends on it."""
     if not ca.depends_on(contact.restitution, APPROACH_SPEED):
         return contact.restitution

@@ -212,7 +212,7 @@ class Sample(NamedTuple):
     gap_dot: np.ndarray
 
 
-class Element(NamedTuple):
+class FrictionRows(NamedTuple):
     """A friction element: its rows, and its normal contacts."""
 
     rows: slice
@@ -223,12 +223,12 @@ class Element(NamedTuple):
         return bool(self.normals) and not closed[list(self.normals)].any()
 
 
-def _elements(model: Model) -> tuple[Element, ...]:
+def _elements(model: Model) -> tuple[FrictionRows, ...]:
     out, n_N, n_F = [], 0, 0
     for part in model.parts:
         for f in part.type.frictions:
             rows = slice(n_F + f.first, n_F + f.first + f.size)
-            out.append(Element(rows, tuple(n_N + i for i in f.normals)))
+            out.append(FrictionRows(rows, tuple(n_N + i for i in f.normals)))
         n_N, n_F = n_N + part.type.n["N"], n_F + part.type.n["F"]
     return tuple(out)
 

@@ -25,7 +25,7 @@ ZERO, NORMAL, BALL = 0, 1, 2  # kinds of laws, as the solver knows them
 
 
 @dataclass(frozen=True)
-class Law:
+class StageLaw:
     """Rows y paired with the multipliers z of the unknown `by`.
 
     ZERO: y = 0. NORMAL: 0 <= y, 0 <= z, y z = 0. BALL: -z in the ball of `radius`, y in its normal cone. Rows in the mask
@@ -60,7 +60,7 @@ class Stage:
     unknowns: dict[Field, ca.SX] = field(default_factory=dict)
     guesses: dict[Field, Field | None] = field(default_factory=dict)
     equations: dict[Field, ca.SX] = field(default_factory=dict)
-    laws: list[Law] = field(default_factory=list)
+    laws: list[StageLaw] = field(default_factory=list)
     updates: dict[Field, ca.SX] = field(default_factory=dict)  # what this part contributes
     claims: dict[Field, ca.SX] = field(default_factory=dict)  # values that all who know them must agree on
 
@@ -166,7 +166,7 @@ class Stage:
 
     def zero(self, y: ca.SX, *, by: ca.SX) -> None:
         """Bilateral rows y = 0, enforced by the unknown multipliers `by`."""
-        self.laws.append(Law(ZERO, self._field_of(by), y, by, ca.SX(0, 1)))
+        self.laws.append(StageLaw(ZERO, self._field_of(by), y, by, ca.SX(0, 1)))
 
     def normal(
         self, y: ca.SX, P: ca.SX, *, by: ca.SX, open_where: Field | None = None, mark_open: Field | None = None
@@ -177,7 +177,7 @@ class Stage:
         finds open, for a later law: 1 where it is open, -1 where it is closed.
         """
         _require(Space.N, open_where, mark_open)
-        self.laws.append(Law(NORMAL, self._field_of(by), y, P, ca.SX(0, 1), open_where, mark_open))
+        self.laws.append(StageLaw(NORMAL, self._field_of(by), y, P, ca.SX(0, 1), open_where, mark_open))
 
     def friction(
         self,
@@ -197,7 +197,7 @@ class Stage:
         (except_where).
         """
         _require(Space.F, mark_slip, only_where, except_where)
-        self.laws.append(Law(BALL, self._field_of(by), y, P, radius, None, mark_slip, only_where, except_where))
+        self.laws.append(StageLaw(BALL, self._field_of(by), y, P, radius, None, mark_slip, only_where, except_where))
 
     # -- what is kept ----------------------------------------------------------------------------------------------
 

@@ -55,7 +55,7 @@ def from_mjcf(
         model = mujoco.MjSpec.from_string(text, include=includes, assets=assets).compile()
     except (ValueError, RuntimeError, mujoco.FatalError) as error:
         raise ModelError(f"{path}: MuJoCo cannot read it: {str(error).strip()}") from None
-    reader = _Reader(mujoco, model)
+    reader = _MjcfReader(mujoco, model)
     links, joints = reader.links(), reader.joints()
     actuators = reader.actuators()
     reader.note_the_rest()
@@ -127,7 +127,7 @@ def _all(roots: list[Element], path: Path, includes: dict[str, bytes]) -> list[E
     return out
 
 
-class _Reader:
+class _MjcfReader:
     """A compiled model to data; what has no counterpart is noted."""
 
     def __init__(self, mujoco: Any, model: Any):

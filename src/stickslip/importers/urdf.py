@@ -50,7 +50,7 @@ def from_urdf(
         raise ModelError(f"{path} is not a URDF file: its root is <{_short(root.tag)}>, not <robot>")
     if "<xacro:" in text or "${" in text:
         raise ModelError(f"{path} contains xacro macros; expand them first: xacro {path.name} > robot.urdf")
-    reader = _Reader(path.parent)
+    reader = _UrdfReader(path.parent)
     links = [reader.link(element) for element in root.findall("link")]
     joints = [reader.joint(element) for element in root.findall("joint")]
     actuators = [a for element in root.findall("transmission") for a in reader.transmission(element, joints)]
@@ -75,7 +75,7 @@ def from_urdf(
     )
 
 
-class _Reader:
+class _UrdfReader:
     """Elements to data; what has no counterpart is noted."""
 
     def __init__(self, folder: Path):

@@ -17,7 +17,7 @@ from stickslip.model.declaration import Equations
 from stickslip.model.frames import Point, initial_turn, parameters, triad, unit
 from stickslip.model.given import number
 from stickslip.model.joints import Joint
-from stickslip.model.laws import Law, Touch, law_from
+from stickslip.model.laws import ContactKinematics, Law, law_from
 from stickslip.model.system import System
 
 # Newton's method for the deepest point of a tilted journal edge, see `_edge_in_bore`. SLENDER bounds the tilt that the
@@ -59,7 +59,9 @@ class ClearanceJoint(Joint):
         self.spots: list[Spot] = []
         for suffix, m in self.meetings(system):
             tangents: list[np.ndarray] = []
-            touch = Touch(self.name + suffix, m.gap, slip_along(m, outer, tangents), spin_about(m, inner, outer))
+            touch = ContactKinematics(
+                self.name + suffix, m.gap, slip_along(m, outer, tangents), spin_about(m, inner, outer)
+            )
             law.declare(equations, touch)
             self.spots.append(Spot(touch.name, m.place, m.normal, tuple(tangents)))
 

@@ -29,7 +29,7 @@ from stickslip.model.geometry import (
     tangents,
 )
 from stickslip.model.given import instance, number
-from stickslip.model.laws import Law, Touch, law_from
+from stickslip.model.laws import ContactKinematics, Law, law_from
 from stickslip.model.system import System
 
 __all__ = ["Contact", "Line", "Rolling"]
@@ -102,7 +102,9 @@ class Contact(Described):
         for k, m in enumerate(meetings):
             name = self.name if len(meetings) == 1 else f"{self.name}[{k}]"
             tangents: list[np.ndarray] = []
-            law.declare(equations, Touch(name, m.gap, slip_along(m, second, tangents), spin_about(m, first, second)))
+            law.declare(
+                equations, ContactKinematics(name, m.gap, slip_along(m, second, tangents), spin_about(m, first, second))
+            )
             self.spots.append(Spot(name, m.place, m.normal, tuple(tangents)))
 
 

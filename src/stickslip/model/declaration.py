@@ -78,7 +78,7 @@ class Bilateral:
 
 
 @dataclass(frozen=True)
-class Contact:
+class DeclaredContact:
     """A unilateral contact, a frictional one, or friction alone (`gap` is None and `radius` a force).
 
     The reservoir of friction is the ball of radius mu P_N plus, for friction of its own, force times duration. Friction
@@ -118,7 +118,7 @@ class Equations:
     forces: list[tuple[ca.SX, ca.SX]] = field(default_factory=list)
     constraints: list[Bilateral] = field(default_factory=list)
     velocity_constraints: list[Bilateral] = field(default_factory=list)
-    contacts: list[Contact] = field(default_factory=list)
+    contacts: list[DeclaredContact] = field(default_factory=list)
 
     def expressions(self) -> list[ca.SX]:
         """Every expression, in a fixed order."""
@@ -218,7 +218,7 @@ class Equations:
         if slip.numel() == 0 and not (numbers["friction"].is_constant() and float(numbers["friction"]) == 0.0):
             raise ModelError(f"{where}: friction needs a slip velocity; give slip= as well")
         gap = None if gap is None else _scalar(gap, f"{where}: gap")
-        self.contacts.append(Contact(name, gap, slip, **numbers, of=self._normal_contacts(where, of)))
+        self.contacts.append(DeclaredContact(name, gap, slip, **numbers, of=self._normal_contacts(where, of)))
 
     def _normal_contacts(self, where: str, of: Sequence[str]) -> tuple[str, ...]:
         """Names of contacts that are declared here and have a gap."""

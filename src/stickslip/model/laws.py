@@ -29,7 +29,7 @@ L = TypeVar("L", bound="Law")
 
 
 @dataclass(frozen=True)
-class Touch:
+class ContactKinematics:
     """What a law sees of one contact: gap, slip velocity (one component in the plane, two in space), normal spin."""
 
     name: str
@@ -85,7 +85,7 @@ class Law:
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "direction"}
         return replace(self, **{key: _bound(system, name, key, value) for key, value in values.items()})
 
-    def declare(self, equations: Equations, touch: Touch) -> None:
+    def declare(self, equations: Equations, touch: ContactKinematics) -> None:
         """Declare one contact."""
         raise NotImplementedError
 
@@ -111,7 +111,7 @@ class Frictionless(Law):
 
     restitution: Scalar = 0.0
 
-    def declare(self, equations: Equations, touch: Touch) -> None:
+    def declare(self, equations: Equations, touch: ContactKinematics) -> None:
         equations.contact(gap=touch.gap, restitution=self.restitution, name=touch.name)
 
 
@@ -128,7 +128,7 @@ class Coulomb(Law):
     restitution: Scalar = 0.0
     tangential_restitution: Scalar = 0.0
 
-    def declare(self, equations: Equations, touch: Touch) -> None:
+    def declare(self, equations: Equations, touch: ContactKinematics) -> None:
         equations.contact(
             gap=touch.gap,
             slip=touch.slip(None),
@@ -162,7 +162,7 @@ class OrthotropicCoulomb(Law):
             number("orthotropic friction", name, getattr(self, name), above=0)
         given.direction("orthotropic friction", "direction", self.direction, 3)
 
-    def declare(self, equations: Equations, touch: Touch) -> None:
+    def declare(self, equations: Equations, touch: ContactKinematics) -> None:
         slip = touch.slip(self.direction)
         if len(slip) != 2:
             raise ModelError(f"contact {touch.name!r}: orthotropic friction needs a contact in space")
@@ -196,7 +196,7 @@ class CoulombContensou(Law):
     def __post_init__(self) -> None:
         number("drilling friction", "patch", self.patch, at_least=0)
 
-    def declare(self, equations: Equations, touch: Touch) -> None:
+    def declare(self, equations: Equations, touch: ContactKinematics) -> None:
         slip = touch.slip(None)
         if len(slip) != 2:
             raise ModelError(f"contact {touch.name!r}: drilling friction needs a contact in space")
@@ -220,7 +220,7 @@ class FixedRadius(Law):
     force: Scalar
     tangential_restitution: Scalar = 0.0
 
-    def declare(self, equations: Equations, touch: Touch) -> None:
+    def declare(self, equations: Equations, touch: ContactKinematics) -> None:
         equations.contact(
             gap=None,
             slip=touch.slip(None),

@@ -58,7 +58,7 @@ class Massive(Protocol):
 
 
 @runtime_checkable
-class Field(Protocol):
+class ForceField(Protocol):
     """A part that acts on every massive part of the system, such as gravity."""
 
     def act(self, body: Any, equations: Equations) -> None: ...
@@ -501,7 +501,7 @@ class System:
 
         for shape in shapes:
             if not isinstance(shape, Shape):
-                raise ModelError(f"{self.name}: show() takes shapes such as shapes.Disk((x, y), 0.1), got {shape!r}")
+                raise ModelError(f"{self.name}: show() takes shapes such as shapes.Circle((x, y), 0.1), got {shape!r}")
             for name in shape.moving:
                 value = getattr(shape, name)
                 if value is None:
@@ -581,7 +581,7 @@ class System:
 
     def _with_fields(self) -> list[Equations]:
         """What the parts declared, with what fields do to the bodies among them."""
-        fields = [part for part in self.parts if isinstance(part, Field)]
+        fields = [part for part in self.parts if isinstance(part, ForceField)]
         out = []
         for part, declared in zip(self.parts, self._declared, strict=True):
             if declared.name in self.copies:

@@ -17,7 +17,7 @@ from stickslip.jit import jit
 SIZE = 6  # of a block; smaller bodies are padded
 
 
-class Graph(NamedTuple):
+class BodyGraph(NamedTuple):
     """Places of bodies and edges in the factors, and the factors.
 
     Body i is the column place[i]. Blocks below the diagonal in column j are begin[j] to begin[j + 1], in the rows `row`;
@@ -35,7 +35,7 @@ class Graph(NamedTuple):
     lists: np.ndarray  # scratch: linked lists of the columns that wait for a row
 
 
-def graph_of(n_bodies: int, a: np.ndarray, b: np.ndarray) -> Graph:
+def graph_of(n_bodies: int, a: np.ndarray, b: np.ndarray) -> BodyGraph:
     """The graph of elements between the bodies a[e] and b[e] (-1: none), in an order of little fill."""
     joined = (b >= 0) & (a != b)
     place = _minimum_degree(n_bodies, a[joined], b[joined])
@@ -50,7 +50,7 @@ def graph_of(n_bodies: int, a: np.ndarray, b: np.ndarray) -> Graph:
         flipped[e] = place[a[e]] < place[b[e]]
     blocks = np.zeros((max(1, row.size), SIZE, SIZE))
     diagonal, lists = np.zeros((n_bodies, SIZE, SIZE)), np.zeros((4, n_bodies), np.int64)
-    return Graph(place, begin, row, slot, flipped, diagonal, blocks, blocks.copy(), lists)
+    return BodyGraph(place, begin, row, slot, flipped, diagonal, blocks, blocks.copy(), lists)
 
 
 def _minimum_degree(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -139,7 +139,7 @@ def _subtract_product(C: np.ndarray, A: np.ndarray, B: np.ndarray) -> None:
 
 
 @jit
-def factor(g: Graph) -> bool:
+def factor(g: BodyGraph) -> bool:
     """Replace the blocks by the factors L (unit diagonal) and U; diagonal blocks by their inverses. False if singular."""
     head, following, position, where = g.lists[0], g.lists[1], g.lists[2], g.lists[3]
     n, inverse, product = g.diagonal.shape[0], np.empty((SIZE, SIZE)), np.empty((SIZE, SIZE))
@@ -177,7 +177,7 @@ def factor(g: Graph) -> bool:
 
 
 @jit
-def substitute(g: Graph, x: np.ndarray, work: np.ndarray) -> None:
+def substitute(g: BodyGraph, x: np.ndarray, work: np.ndarray) -> None:
     """Solve with the factors, in place; x has SIZE numbers per body."""
     n, y = g.diagonal.shape[0], np.empty(SIZE)
     for i in range(n):

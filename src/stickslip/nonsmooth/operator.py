@@ -15,7 +15,7 @@ import numpy as np
 
 from stickslip.jit import jit
 from stickslip.nonsmooth.cones import MOST_ROWS, Laws
-from stickslip.nonsmooth.graph import SIZE, Graph, factor, substitute
+from stickslip.nonsmooth.graph import SIZE, BodyGraph, factor, substitute
 
 
 class Operator(NamedTuple):
@@ -33,7 +33,7 @@ class Operator(NamedTuple):
     b: np.ndarray
     G_a: np.ndarray
     G_b: np.ndarray
-    graph: Graph
+    graph: BodyGraph
     begin: np.ndarray
     column: np.ndarray
     W: np.ndarray

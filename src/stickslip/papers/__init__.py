@@ -6,7 +6,7 @@
 """
 
 from stickslip.papers import generalized_alpha, half_explicit, lobatto, moreau, rattle
-from stickslip.papers.paper import Claim, Drawing, Item, Paper, Study, Table, Verdict
+from stickslip.papers.paper import Claim, Item, Paper, PaperFigure, Study, Table, Verdict
 from stickslip.papers.runner import InterruptedReproduction, Reproduction, reproduce
 from stickslip.papers.store import Result
 
@@ -17,10 +17,10 @@ PAPERS: dict[str, Paper] = {
 __all__ = [
     "PAPERS",
     "Claim",
-    "Drawing",
     "InterruptedReproduction",
     "Item",
     "Paper",
+    "PaperFigure",
     "Reproduction",
     "Result",
     "Study",

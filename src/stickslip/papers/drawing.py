@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from stickslip.papers.paper import Drawing
+from stickslip.papers.paper import PaperFigure
 from stickslip.plots.style import GRID, INK, LINE, PALETTE, SMALL, SOFT, new_axes
 
 WIDTH, HEIGHT = 4.6, 3.0  # inches: at this width a text of 10 points is readable on a phone
@@ -90,7 +90,7 @@ def orders(ax: Axes, dts: Sequence[float], levels: dict[int, float]) -> None:
         )
 
 
-def drawing(ax: Axes, caption: str) -> Drawing:
+def drawing(ax: Axes, caption: str) -> PaperFigure:
     """The panel as part of the report; curves that have a label are named in a legend.
 
     >>> drawing(panel("gap"), "The gap over time").svg.startswith("<svg")
@@ -114,4 +114,4 @@ def drawing(ax: Axes, caption: str) -> Drawing:
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
     for color, variable in VARIABLES.items():
         svg = svg.replace(color, variable)
-    return Drawing(re.sub(r"\n\s*", "\n", svg), caption)
+    return PaperFigure(re.sub(r"\n\s*", "\n", svg), caption)

@@ -19,7 +19,7 @@ SIZES = {True: "quick", False: "full"}
 
 
 @dataclass(frozen=True)
-class Drawing:
+class PaperFigure:
     """A figure as SVG text, with what it shows."""
 
     svg: str
@@ -49,7 +49,7 @@ class Verdict:
     note: str = ""
 
 
-Part: TypeAlias = Drawing | Table | Verdict
+Part: TypeAlias = PaperFigure | Table | Verdict
 
 
 @dataclass(frozen=True)

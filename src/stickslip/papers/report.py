@@ -11,7 +11,7 @@ from html import escape
 from importlib.resources import files
 
 from stickslip._version import __version__
-from stickslip.papers.paper import Drawing, Item, Paper, Table, Verdict
+from stickslip.papers.paper import Item, Paper, PaperFigure, Table, Verdict
 from stickslip.papers.store import Result
 
 
@@ -78,7 +78,7 @@ def _paper(paper: Paper, results: Sequence[Result]) -> str:
 
 
 def _article(item: Item, result: Result) -> str:
-    drawings = [part for part in result.parts if isinstance(part, Drawing)]
+    drawings = [part for part in result.parts if isinstance(part, PaperFigure)]
     tables = [part for part in result.parts if isinstance(part, Table)]
     verdicts = result.verdicts
     hold = sum(verdict.holds for verdict in verdicts)
@@ -100,7 +100,7 @@ def _article(item: Item, result: Result) -> str:
     return "\n".join([*lines, "</article>"])
 
 
-def _figure(drawing: Drawing) -> str:
+def _figure(drawing: PaperFigure) -> str:
     text = escape(drawing.caption)
     svg = drawing.svg.replace("<svg", f'<svg role="img" aria-label="{text}"', 1)
     return f"<figure>{svg}<figcaption>{_text(drawing.caption)}</figcaption></figure>"

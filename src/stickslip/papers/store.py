@@ -16,9 +16,9 @@ from typing import Any
 
 from stickslip._version import __version__
 from stickslip.errors import ResultFileError
-from stickslip.papers.paper import SIZES, Drawing, Part, Table, Verdict
+from stickslip.papers.paper import SIZES, PaperFigure, Part, Table, Verdict
 
-KINDS: dict[str, type[Part]] = {kind.__name__.lower(): kind for kind in (Drawing, Table, Verdict)}
+KINDS: dict[str, type[Part]] = {kind.__name__.lower(): kind for kind in (PaperFigure, Table, Verdict)}
 PRESENTATION = {
     "cli.py",
     "papers/report.py",
@@ -72,7 +72,7 @@ def save(result: Result, out: Path) -> None:
     parts, count = [], 0
     for part in result.parts:
         entry: dict[str, Any] = {"kind": type(part).__name__.lower()} | asdict(part)
-        if isinstance(part, Drawing):
+        if isinstance(part, PaperFigure):
             count += 1
             entry["svg"] = f"{path.stem}-{count}.svg"
             _write(path.with_name(entry["svg"]), part.svg)
@@ -88,7 +88,7 @@ def load(out: Path, paper: str, item: str, quick: bool) -> Result | None:
         parts = []
         for part in entry["parts"]:
             kind = part.pop("kind")
-            if kind == "drawing":
+            if KINDS[kind] is PaperFigure:
                 part["svg"] = path.with_name(part["svg"]).read_text(encoding="utf-8")
             parts.append(KINDS[kind](**part))
         result = Result(**entry | {"parts": tuple(parts)})

@@ -21,7 +21,7 @@ from matplotlib.patches import Polygon as PolygonPatch
 from stickslip.errors import OptionError, ResultFileError
 from stickslip.plots.overview import _titles
 from stickslip.plots.style import GRID, INK, LARGE, NORMAL, PALETTE, SMALL, SOFT
-from stickslip.scene import Scene, Track, film
+from stickslip.scene import FlatFilm, Track, film
 from stickslip.shapes import Drawing
 from stickslip.solution import Solution
 
@@ -103,7 +103,7 @@ def animate(
     return path
 
 
-def _pictures(scene: Scene, width: int) -> Iterator[np.ndarray]:
+def _pictures(scene: FlatFilm, width: int) -> Iterator[np.ndarray]:
     """The frames as pixels (height, width, 3)."""
     dpi, (across, up) = 100, scene.size
     footer = 0.22  # inches, for the time
@@ -176,7 +176,7 @@ def _layout(count: int, size: tuple[float, float]) -> tuple[int, float, float]:
     return best
 
 
-def _stage(ax: Axes, scene: Scene, frame_on: bool = True) -> Axes:
+def _stage(ax: Axes, scene: FlatFilm, frame_on: bool = True) -> Axes:
     x_0, x_1, y_0, y_1 = scene.bounds
     ax.set(xlim=(x_0, x_1), ylim=(y_0, y_1), xticks=[], yticks=[])
     ax.set_aspect("equal")
@@ -185,7 +185,7 @@ def _stage(ax: Axes, scene: Scene, frame_on: bool = True) -> Axes:
     return ax
 
 
-def _draw(ax: Axes, scene: Scene, frame: int, ghosts: list[int] | None = None) -> list[Any]:
+def _draw(ax: Axes, scene: FlatFilm, frame: int, ghosts: list[int] | None = None) -> list[Any]:
     """Draw a frame over shadows of others; return what was drawn."""
     artists: list[Any] = []
     for track in scene.tracks:
@@ -243,5 +243,5 @@ def _light(color: str) -> tuple[float, float, float]:
     return 0.78 + 0.22 * red, 0.78 + 0.22 * green, 0.78 + 0.22 * blue
 
 
-def _contact(scene: Scene, track: Track) -> int:
+def _contact(scene: FlatFilm, track: Track) -> int:
     return scene.contacts.index(track.look["contact"])

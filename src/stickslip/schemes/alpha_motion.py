@@ -63,7 +63,7 @@ def chung_hulbert(rho_inf: float) -> Coefficients:
 
 
 @dataclass(frozen=True)
-class Motion:
+class AlphaMotion:
     """A step in terms of its unknowns A = dt a_1, U (over dt), w and their multipliers R = dt la_1, K and P."""
 
     A: ca.SX
@@ -86,7 +86,7 @@ def motion(
     spaces: Spaces,
     sought: Collection[Field],
     guess: Field = Q_0,
-) -> Motion:
+) -> AlphaMotion:
     """The step, for one stage.
 
     `spaces` says where the multipliers R, K and P live; without K there is no U, without P no w. Those of A, U and w
@@ -122,7 +122,7 @@ def motion(
     s.update(LA_BAR_1, (1 / dt) * R_bar)
     s.update(LAMBDA, P - P_smooth)
     s.update(PERCUSSIONS, P)
-    return Motion(A, U, w, R, K, P, nu, P - P_smooth, u_smooth, u_1, q_1)
+    return AlphaMotion(A, U, w, R, K, P, nu, P - P_smooth, u_smooth, u_1, q_1)
 
 
 def multipliers(part: PartType, s: Stage, which: Multipliers, spaces: Spaces, *, sought: bool) -> Percussions:

@@ -68,7 +68,7 @@ from stickslip.schemes.alpha_motion import (
     SHIFT,
     SLIPS,
     SMOOTH,
-    Motion,
+    AlphaMotion,
     chung_hulbert,
     initial_contacts,
     motion,
@@ -244,7 +244,7 @@ class GeneralizedAlpha(Scheme):
 
     # -- equations -----------------------------------------------------------------------------------------------------
 
-    def _correct_position(self, part: PartType, s: Stage, x: Motion) -> None:
+    def _correct_position(self, part: PartType, s: Stage, x: AlphaMotion) -> None:
         if self.constraints == "PV":
             U = x.U if s.is_node else ca.SX.zeros(part.n_u)  # once, while W K is a sum over parts
             s.equation(U - part.W(s.t_0, s.q_0) @ x.K, for_=x.U)  # (73a)
@@ -254,7 +254,7 @@ class GeneralizedAlpha(Scheme):
         if self.nonsmooth:
             s.normal(part.g_N(s.t_1, x.q_1) - part.reach(s.q_0), x.K.N, by=x.K.N, mark_open=OUTSIDE_A)  # (55)
 
-    def _correct_velocity(self, part: PartType, s: Stage, x: Motion) -> None:
+    def _correct_velocity(self, part: PartType, s: Stage, x: AlphaMotion) -> None:
         before, after = (s.t_0, s.q_0, s.u_0), (s.t_1, x.q_1, x.u_1)
         s.equation(part.M(s.t_1, x.q_1) @ x.w - part.W(s.t_1, x.q_1) @ x.Lambda, for_=x.w)  # (65g)
         s.zero(part.g_dot(*after), by=x.P.g)  # (65h)
@@ -263,7 +263,7 @@ class GeneralizedAlpha(Scheme):
         radius = part.radius(*after, x.P.N, s.dt)
         s.friction(part.xi_F(after, before), x.P.F, radius=radius, by=x.P.F, mark_slip=SLIPS)
 
-    def _move_smoothly(self, part: PartType, s: Stage, x: Motion) -> None:
+    def _move_smoothly(self, part: PartType, s: Stage, x: AlphaMotion) -> None:
         t_1, dt, q_1, R = s.t_1, s.dt, x.q_1, x.R
         after, smooth = (t_1, q_1, x.u_1), (t_1, q_1, x.u_smooth)
         s.equation(part.M(t_1, q_1) @ x.A - dt * part.h(*after) - part.W(t_1, q_1) @ R, for_=x.A)  # (65a)

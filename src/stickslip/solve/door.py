@@ -31,7 +31,7 @@ from stickslip.solve.outfile import FileRecorder, fingerprint, finish
 from stickslip.solve.prepared import check_capability, check_start, compiled, prepare, program_of
 from stickslip.solve.record import Recorder, check_memory
 from stickslip.solve.terminal import announce_first_compile, interruptible, progress_bar, voice
-from stickslip.stream import Part, part_of
+from stickslip.stream import PartFile, part_of
 
 MOST_STEPS = 1e12  # more is a slip of the pen: years of computing
 
@@ -133,7 +133,7 @@ def run_call(
     progress: bool | None,
     options: Mapping[str, Any],
     on_failure: str = "raise",
-    part: Part | None = None,
+    part: PartFile | None = None,
 ) -> Solution:
     """What `solve` does; `part` is the unfinished file of a run that is resumed."""
     if not isinstance(system, System):

@@ -16,7 +16,7 @@ from stickslip.model.system import System
 from stickslip.solution import Solution, Stats, load, write_pieces
 from stickslip.solve.prepared import Prepared, prepare
 from stickslip.solve.record import Recorder, measured, observed, split
-from stickslip.stream import Frame, Part, Writer, open_part, pack_state, part_of, unpack_state
+from stickslip.stream import FileFrame, PartFile, Writer, open_part, pack_state, part_of, unpack_state
 
 FLUSH_SECONDS = 1.0  # what a killed run loses at most, besides the chunk that it is at
 FLUSH_ROWS = 20_000
@@ -32,12 +32,12 @@ def fingerprint(ready: Prepared) -> str:
 class FileRecorder(Recorder):
     """Like `Recorder`, with rows that go to a file as they come; memory does not grow with the run."""
 
-    def __init__(self, run: Run, every: int, path: Path, about: dict[str, Any], continued: Part | None):
+    def __init__(self, run: Run, every: int, path: Path, about: dict[str, Any], continued: PartFile | None):
         super().__init__(run, every)
         self.path, self.about = path, about
         self._rows = []
         if continued is None:
-            first = Frame(about, {"first_row": run.first_row})
+            first = FileFrame(about, {"first_row": run.first_row})
             self._writer = Writer(part_of(path), first)
             fresh = True
         else:
@@ -67,7 +67,7 @@ class FileRecorder(Recorder):
         arrays |= {f"pending.{name}": array for name, array in zip(Rows._fields, pending, strict=True)}
         about = {"state": clock, "seconds": self.run.seconds - self._seconds}
         self._seconds = self.run.seconds
-        self._writer.write(Frame(about, arrays))
+        self._writer.write(FileFrame(about, arrays))
         self._rows, self._iterations, self._residuals = [], [], []
         self._last = time.monotonic()
 
@@ -177,7 +177,7 @@ def part_from(path: Path, solution: Solution) -> None:
     columns += [solution.P_g, solution.P_gamma, solution.P_N, solution.P_F]
     rows = np.hstack([*columns, *[solution.extra[name].reshape(len(solution), -1) for name in own]])
     about = {"system": solution.provenance["system"], "fingerprint": solution.provenance["fingerprint"], "call": call}
-    writer = Writer(part_of(path), Frame(about, {"first_row": rows[0]}))
+    writer = Writer(part_of(path), FileFrame(about, {"first_row": rows[0]}))
     clock, arrays = pack_state(solution.state)
     stats = solution.stats
     kept = (rows[1:], stats.iterations, stats.residuals)
@@ -190,5 +190,5 @@ def part_from(path: Path, solution: Solution) -> None:
         kept = (kept[0][:-1], kept[1][:-1], kept[2][:-1])
     arrays |= dict(zip(("rows", "iterations", "residuals"), kept, strict=True))
     arrays |= {f"pending.{name}": array for name, array in zip(Rows._fields, pending, strict=True)}
-    writer.write(Frame({"state": clock, "seconds": stats.wall_time}, arrays))
+    writer.write(FileFrame({"state": clock, "seconds": stats.wall_time}, arrays))
     writer.close()

@@ -25,10 +25,10 @@ from stickslip.schemes import EventDriven, GeneralizedAlpha, Lobatto, Rattle, Sc
 from stickslip.schemes.alpha_motion import A_0, A_BAR_0, LA_0, LA_BAR_0
 from stickslip.solution import Names
 from stickslip.solve.prepared import program_of
-from stickslip.studies.linearised import Mechanism, Rows
+from stickslip.studies.linearised import Mechanism, PartRows
 from stickslip.studies.numeric import Numeric
 from stickslip.studies.saltation import Affine, EventDerivative, saltation
-from stickslip.studies.stages import BOUND, CLOSED, Linear, StepDerivative
+from stickslip.studies.stages import BOUND, CLOSED, LinearMap, StepDerivative
 from stickslip.studies.tape import Operation, RungeKuttaStep
 
 CLASSICAL = np.array([[0, 0, 0, 0], [0.5, 0, 0, 0], [0, 0.5, 0, 0], [0, 0, 1, 0.0]]), np.array([1, 2, 2, 1]) / 6
@@ -181,7 +181,7 @@ class CapturedTape:
         m = self.mechanism
         P_N, dt = ca.SX.sym("P_N", m.n["N"]), ca.SX.sym("dt")
 
-        def local(part: PartType, r: Rows) -> dict[str, ca.SX]:
+        def local(part: PartType, r: PartRows) -> dict[str, ca.SX]:
             q, u = m._q[r.q], m._u[r.u]
             mine = P_N[r.N] if r.N else ca.SX(0, 1)
             return {"radius": part.radius(m._t, q, u, mine, dt), "slip": part.gamma_F(m._t, q, u)}
@@ -280,12 +280,12 @@ class CapturedTape:
         np.maximum(height, self._gaps(phase.t_0 + h / 2, middle[:n_q], middle[n_q:], p)[0], out=height)
         yield RungeKuttaStep(h, a, b, stages)
 
-    def _narrow(self) -> Linear:
+    def _narrow(self) -> LinearMap:
         """Coordinates and velocities of what the scheme carries."""
         s = self.steps
-        return Linear(np.eye(s.n_x, s.n), np.zeros((s.n_x, s.n_p)))
+        return LinearMap(np.eye(s.n_x, s.n), np.zeros((s.n_x, s.n_p)))
 
-    def _wide(self, t: float, q: np.ndarray, u: np.ndarray, p: np.ndarray, modes: Modes) -> Linear:
+    def _wide(self, t: float, q: np.ndarray, u: np.ndarray, p: np.ndarray, modes: Modes) -> LinearMap:
         """All that the scheme carries: accelerations and forces of generalized-alpha are those of the motion."""
         s, m = self.steps, self.mechanism
         S, by_p = np.eye(s.n, s.n_x), np.zeros((s.n, s.n_p))
@@ -297,7 +297,7 @@ class CapturedTape:
                 for k, f in enumerate(fields):
                     rows, of = s.rows(f), slice(ends[k], ends[k + 1])
                     S[rows], by_p[rows] = y_x[of], y_p[of]
-        return Linear(S, by_p)
+        return LinearMap(S, by_p)
 
 
 def _after(now: Transition) -> Modes:

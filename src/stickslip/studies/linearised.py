@@ -29,7 +29,7 @@ from stickslip.studies.numeric import Factor, Numeric
 SPACES = ("g", "gamma", "N", "F")
 
 
-class Rows(NamedTuple):
+class PartRows(NamedTuple):
     """Where a part's quantities stand in those of the system."""
 
     q: list[int]
@@ -90,7 +90,7 @@ class Mechanism:
         ends = np.cumsum([self.n_u, *[self.n[s] for s in SPACES]]).tolist()
         return y[: self.n_u], Percussions(*[y[a:b] for a, b in pairwise(ends)])
 
-    def _assemble(self, local: Callable[[PartType, Rows], dict[str, ca.SX]], **sizes: str) -> dict[str, ca.SX]:
+    def _assemble(self, local: Callable[[PartType, PartRows], dict[str, ca.SX]], **sizes: str) -> dict[str, ca.SX]:
         """Sum or stack what `local` says about each part; `sizes` names the space of each result."""
         count = {**self.n, "u": self.n_u, "q": self.n_q, "element": len(self.elements)}
         out = {name: ca.SX.zeros(count[space]) for name, space in sizes.items()}
@@ -123,7 +123,7 @@ class Mechanism:
         t, (a, la) = self._t, self._split(self._y)
         closed, stick, direction = self._modes
 
-        def local(part: PartType, r: Rows) -> dict[str, ca.SX]:
+        def local(part: PartType, r: PartRows) -> dict[str, ca.SX]:
             q, u = self._q[r.q], self._u[r.u]
             mine = Percussions(_pick(la.g, r.g), _pick(la.gamma, r.gamma), _pick(la.N, r.N), _pick(la.F, r.F))
             radius, slip = part.radius(t, q, u, mine.N, 1), part.gamma_F(t, q, u)
@@ -206,7 +206,7 @@ class Mechanism:
         names = (("active", "N"), ("stick", "F"), ("slide", "F"))
         active, stick, slide = (ca.SX.sym(name, self.n[s]) for name, s in names)
 
-        def local(part: PartType, r: Rows) -> dict[str, ca.SX]:
+        def local(part: PartType, r: PartRows) -> dict[str, ca.SX]:
             mine = Percussions(_pick(P.g, r.g), _pick(P.gamma, r.gamma), _pick(P.N, r.N), _pick(P.F, r.F))
             before, after = (t, q[r.q], u_0[r.u]), (t, q[r.q], u_1[r.u])
             xi_N, xi_F, radius = part.xi_N(after, before), part.xi_F(after, before), part.radius(*after, mine.N, 0)
@@ -260,7 +260,7 @@ class Mechanism:
         rest = ca.SX.zeros(self.n_u)
         moved = q + self._kinematics(q, shift) - self._kinematics(q, rest)
 
-        def local(part: PartType, r: Rows) -> dict[str, ca.SX]:
+        def local(part: PartType, r: PartRows) -> dict[str, ca.SX]:
             mine = Percussions(_pick(la.g, r.g), _pick(la.gamma, r.gamma), _pick(la.N, r.N), _pick(la.F, r.F))
             c, q_0, q_1 = _pick(closed, r.N), q[r.q], moved[r.q]
             return {
@@ -290,7 +290,7 @@ class Mechanism:
         t, q, u_0, (u_1, P) = self._t, self._q, self._u, self._split(self._y)
         closed, stick, _ = self._modes
 
-        def local(part: PartType, r: Rows) -> dict[str, ca.SX]:
+        def local(part: PartType, r: PartRows) -> dict[str, ca.SX]:
             mine = Percussions(_pick(P.g, r.g), _pick(P.gamma, r.gamma), _pick(P.N, r.N), _pick(P.F, r.F))
             c, s, at = _pick(closed, r.N), _pick(stick, r.F), (t, q[r.q], u_1[r.u])
             return {
@@ -349,7 +349,7 @@ def _pick(x: ca.SX, rows: list[int]) -> ca.SX:
     return x[rows] if rows else ca.SX(0, 1)
 
 
-def _places(model: Model) -> list[Rows]:
+def _places(model: Model) -> list[PartRows]:
     q_at = np.cumsum([0, *[b.q.numel() for b in model.system.blocks]])
     u_at = np.cumsum([0, *[b.u.numel() for b in model.system.blocks]])
     count, element, out = dict.fromkeys(SPACES, 0), 0, []
@@ -361,7 +361,7 @@ def _places(model: Model) -> list[Rows]:
         spaces = {s: list(range(count[s], count[s] + part.type.n[s])) for s in SPACES}
         n = len(part.type.frictions)
         out.append(
-            Rows(
+            PartRows(
                 of(q_at, part),
                 of(u_at, part),
                 list(part.parameters),

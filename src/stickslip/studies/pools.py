@@ -35,7 +35,7 @@ AHEAD = 256  # tasks that wait in a pool of threads
 
 
 @dataclass(frozen=True)
-class Work:
+class SweepTask:
     """What is the same for all runs of a sweep; `system` may also be a function that makes it."""
 
     system: Any
@@ -69,7 +69,7 @@ class Shipment:
     content: bytes = field(repr=False)
 
     @classmethod
-    def of(cls, work: Work) -> Shipment:
+    def of(cls, work: SweepTask) -> Shipment:
         """Pack it; the bytes go with every batch, and cost less than asking for them."""
         text, content = packed(work, System)
         return cls(hashlib.sha256(text.encode() + content).hexdigest(), text, content)
@@ -81,14 +81,16 @@ def run_batch(shipment: Shipment, points: Sequence[dict[str, Any]]) -> list[Outc
     return [work.run(point) for point in points]
 
 
-_ARRIVED: dict[str, Work] = {}
+_ARRIVED: dict[str, SweepTask] = {}
 
 
-def _work(digest: str, shipment: Shipment) -> Work:
+def _work(digest: str, shipment: Shipment) -> SweepTask:
     if digest not in _ARRIVED:
         _ARRIVED.clear()  # of another sweep
         work = unpacked(shipment.text, shipment.content, System)
-        _ARRIVED[digest] = work if isinstance(work.system, System) else Work(made(work.system), work.call, work.measure)
+        _ARRIVED[digest] = (
+            work if isinstance(work.system, System) else SweepTask(made(work.system), work.call, work.measure)
+        )
     return _ARRIVED[digest]
 
 
@@ -102,12 +104,12 @@ def made(build: Callable[[], System]) -> System:
 
 
 def outcomes(
-    work: Work, points: Sequence[dict[str, Any]], executor: Any, workers: int | None
+    work: SweepTask, points: Sequence[dict[str, Any]], executor: Any, workers: int | None
 ) -> Iterator[tuple[list[int], list[Outcome]]]:
     """The outcomes of all points, in batches, as they come: numbers of the points, and what became of them."""
     if executor is None:
         system = made(work.system) if not isinstance(work.system, System) else work.system
-        local = Work(system, work.call, work.measure)
+        local = SweepTask(system, work.call, work.measure)
         count = workers or os.cpu_count() or 1
         if _holds_the_lock(local) and count > 1 and _may_fork():
             with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("fork")) as pool:
@@ -124,10 +126,12 @@ def outcomes(
         raise OptionError(f"executor = {executor!r} must be a concurrent.futures executor or a dask.distributed Client")
 
 
-def _threads(work: Work, points: Sequence[dict[str, Any]], count: int) -> Iterator[tuple[list[int], list[Outcome]]]:
+def _threads(
+    work: SweepTask, points: Sequence[dict[str, Any]], count: int
+) -> Iterator[tuple[list[int], list[Outcome]]]:
     """Threads of this process; the first run compiles what the others use."""
     if points:
-        Work(work.system, work.call | {"t_end": work.call.get("t_start", 0.0)}, np.shape).run(points[0])
+        SweepTask(work.system, work.call | {"t_end": work.call.get("t_start", 0.0)}, np.shape).run(points[0])
     if count == 1:
         for k, point in enumerate(points):
             yield [k], [work.run(point)]
@@ -149,7 +153,7 @@ def _batches(points: Sequence[Any], workers: int) -> Iterator[list[int]]:
 
 
 def _shipped(
-    work: Work, points: Sequence[dict[str, Any]], pool: Executor, workers: int
+    work: SweepTask, points: Sequence[dict[str, Any]], pool: Executor, workers: int
 ) -> Iterator[tuple[list[int], list[Outcome]]]:
     shipment = Shipment.of(work)
 
@@ -180,7 +184,9 @@ def _in_pool(
             yield waiting.pop(future), future.result()
 
 
-def _on_dask(work: Work, points: Sequence[dict[str, Any]], client: Any) -> Iterator[tuple[list[int], list[Outcome]]]:
+def _on_dask(
+    work: SweepTask, points: Sequence[dict[str, Any]], client: Any
+) -> Iterator[tuple[list[int], list[Outcome]]]:
     """Dask gives the batches of a worker that dies to another one."""
     import distributed
 
@@ -199,7 +205,7 @@ def _on_dask(work: Work, points: Sequence[dict[str, Any]], client: Any) -> Itera
             yield waiting.pop(future), future.result()
 
 
-def _holds_the_lock(work: Work) -> bool:
+def _holds_the_lock(work: SweepTask) -> bool:
     """Whether runs spend their time in Python, where threads wait for each other: events and detected contacts do."""
     options = {k: v for k, v in work.call.items() if k not in SOLVE_OPTIONS}
     return isinstance(scheme_of(work.call["method"], options), EventDriven) or collisions_of(work.system) is not None

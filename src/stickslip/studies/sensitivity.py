@@ -23,7 +23,7 @@ from stickslip.solve import solve
 from stickslip.studies.captured import CapturedTape, can_correct
 from stickslip.studies.numeric import Numeric
 from stickslip.studies.saltation import Affine, EventDerivative
-from stickslip.studies.stages import Linear
+from stickslip.studies.stages import LinearMap
 from stickslip.studies.tape import Operation, Tape, parameter_directions
 
 TAPES: WeakKeyDictionary[System, dict[tuple[int, ...], tuple[tuple[int, ...], Tape]]] = WeakKeyDictionary()
@@ -176,7 +176,7 @@ def gradient(
                 "directions only, use sensitivity()",
                 float(number[0]),
             )
-    if operations and isinstance(operations[-1], Linear):  # the scheme carries more than coordinates and velocities
+    if operations and isinstance(operations[-1], LinearMap):  # the scheme carries more than coordinates and velocities
         row = np.concatenate([row, np.zeros(len(operations[-1].S) - row.size)])
     for operation in reversed(operations):
         row, more = operation.pull(row)

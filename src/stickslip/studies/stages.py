@@ -32,7 +32,7 @@ Values = Mapping[Field, np.ndarray]
 
 
 @dataclass(frozen=True)
-class Linear:
+class LinearMap:
     """X_1 = S X_0 + s P."""
 
     S: np.ndarray
@@ -179,7 +179,7 @@ class StepDerivative:
         first = sum(self.size[f] for f in before)
         return slice(first, first + self.size[field])
 
-    def start(self, memory: np.ndarray, t: float, dt: float, p: np.ndarray) -> Linear:
+    def start(self, memory: np.ndarray, t: float, dt: float, p: np.ndarray) -> LinearMap:
         """What the stages before the first step make of the initial state: the whole memory from (q, u)."""
         values = self._values_of(memory, memory, set(), t, t, dt)
         D, P = self._seeds([Q_0, U_0], self.n_x)
@@ -187,7 +187,9 @@ class StepDerivative:
             stage.push(values, p, D, P)
         return self._map(D, self.memory, self.n_x)
 
-    def step(self, before: np.ndarray, after: np.ndarray, t_0: float, t_1: float, dt: float, p: np.ndarray) -> Linear:
+    def step(
+        self, before: np.ndarray, after: np.ndarray, t_0: float, t_1: float, dt: float, p: np.ndarray
+    ) -> LinearMap:
         """One step, from the memory before it and after it."""
         D, P = self._seeds(self.memory, self.n)
         written: set[Field] = set()
@@ -203,10 +205,10 @@ class StepDerivative:
             at += self.size[f]
         return D, np.eye(self.n_p, n + self.n_p, n)
 
-    def _map(self, D: Mapping[Field, np.ndarray], fields: Sequence[Field], n: int) -> Linear:
+    def _map(self, D: Mapping[Field, np.ndarray], fields: Sequence[Field], n: int) -> LinearMap:
         size = self.program.layout.size
         rows = np.vstack([D.get(f, np.zeros((size[f], n + self.n_p))) for f in fields])
-        return Linear(rows[:, :n], rows[:, n:])
+        return LinearMap(rows[:, :n], rows[:, n:])
 
     def _values_of(
         self, before: np.ndarray, after: np.ndarray, written: set[Field], t_0: float, t_1: float, dt: float

@@ -25,7 +25,7 @@ from stickslip.solution import Solution
 from stickslip.solve.door import whole
 from stickslip.solve.terminal import progress_bar
 from stickslip.studies.journal import Journal, Outcome
-from stickslip.studies.pools import Work, made, outcomes
+from stickslip.studies.pools import SweepTask, made, outcomes
 
 if TYPE_CHECKING:
     import xarray
@@ -136,7 +136,7 @@ def sweep(
     before = len(done)
     try:
         with progress_bar(bool(bar), len(left), "sweep", "runs") as show:
-            work = Work(system, call, measure)
+            work = SweepTask(system, call, measure)
             for numbers, results in outcomes(work, [points[k] for k in left], executor, workers):
                 for k, outcome in zip([left[n] for n in numbers], results, strict=True):
                     done[k] = outcome

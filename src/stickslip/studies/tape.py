@@ -25,7 +25,7 @@ from stickslip.solution import Names
 from stickslip.studies.linearised import Mechanism, Tangent
 from stickslip.studies.numeric import Numeric
 from stickslip.studies.saltation import GRAZE, Affine, EventDerivative, saltation
-from stickslip.studies.stages import Linear
+from stickslip.studies.stages import LinearMap
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class RungeKuttaStep:
         return total, by_p
 
 
-Operation = RungeKuttaStep | Affine | Linear
+Operation = RungeKuttaStep | Affine | LinearMap
 Gaps = tuple[np.ndarray, np.ndarray]  # and their velocities
 
 
