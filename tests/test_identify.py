@@ -51,6 +51,16 @@ def test_impact_times_are_data():
     assert fit.values["g"] == pytest.approx(9.0, abs=1e-6)
 
 
+def test_amplitudes_are_data():
+    """Heights of a ball between impacts fall by e^2; gravity does not act on them, so that it cannot be found."""
+    system = ss.benchmarks.bouncing_ball()
+    data = {"t": np.linspace(0, 1.8, 61), "amplitudes": {"q": 0.7 ** (2 * np.arange(1, 4))}}
+    fit = ss.identify(system, data, ["e"], start={"e": 0.65})
+    assert fit.values["e"] == pytest.approx(0.7, abs=1e-6)
+    with pytest.raises(ss.StudyError, match="does not act"):
+        ss.identify(system, data, ["g"], start={"g": 9.0}, fixed={"e": 0.7})
+
+
 def test_initial_values_and_sigma():
     system = ss.benchmarks.bouncing_ball()
     truth = ss.solve(system, 1.0, 0.05, method="event-driven", q0=[1.2], progress=False)

@@ -127,6 +127,15 @@ def test_a_branch_that_grazes():
     assert "grazed" in branch.ended
 
 
+def test_an_orbit_that_grazes_is_named():
+    """The amplitude of the free orbit is the distance of the stop."""
+    s = ss.benchmarks.impact_oscillator(omega=0.5, beta=np.hypot(0.75, 0.1), zeta=0.1, c=1.0, e=0.5)
+    amplitude = 1 / (0.75 + 0.1j) * s.parameters["beta"]
+    guess = ([amplitude.real], [(0.5j * amplitude).real])
+    with pytest.raises(ss.NoDerivativeError, match=r"stop: no derivative: the contact is (grazed|missed)"):
+        ss.periodic_orbit(s, guess, period=4 * pi)
+
+
 # -- wrong use ----------------------------------------------------------------------------------------------------------
 
 
@@ -141,6 +150,20 @@ def test_wrong_use_is_named():
         ss.periodic_orbit(system, period=0.1, drift=["z"])
     with pytest.raises(ss.OptionError, match="period of its forcing"):
         ss.periodic_orbit(ss.benchmarks.impact_oscillator())
+    forced = ss.benchmarks.impact_oscillator(zeta=0.05)
+    for given in ({"period": -1}, {"period": 0.0}, {"period": -2 * pi / forced.parameter_symbols()["omega"]}):
+        with pytest.raises(ss.OptionError, match="must be a number > 0"):
+            ss.periodic_orbit(forced, **given)
+    with pytest.raises(ss.OptionError, match="the period is -1"):
+        ss.periodic_orbit(system, period=-1.0, drift=["y"])
+    for wrong in ({"segments": 0}, {"max_iterations": 0}, {"tol": -1e-9}, {"t_start": np.inf}, {"drift": "y"}):
+        with pytest.raises(ss.OptionError, match=f"{next(iter(wrong))} = "):
+            ss.periodic_orbit(system, period=0.146, **wrong)
+    for guess in (([0.0], [0.0]), ([np.nan] * 4, [0.0] * 4), 3):
+        with pytest.raises(ss.OptionError, match="guess"):
+            ss.periodic_orbit(system, guess, period=0.146)
+    with pytest.raises(ss.OptionError, match="period is sought"):
+        ss.periodic_orbit(system, period=forced.parameter_symbols()["omega"])
     with pytest.raises(ss.OptionError, match="no free parameter"):
         ss.continuation(Shaker().orbit(), "B", to=1.0)
 

@@ -138,22 +138,71 @@ def test_lyapunov_exponents_of_an_orbit_are_those_of_its_multipliers():
     assert not found.chaotic
 
 
-def test_lyapunov_exponent_of_chaos():
-    """The exponent of the tangent agrees with that of two neighbours, brought together again every period. The time is so
-    short that both estimates follow the same motion."""
-    s = oscillator(omega=2.8, e=0.8)
-    T, count = 2 * pi / 2.8, 15
+@pytest.mark.parametrize("omega, e, count, sign", [(2.8, 0.8, 15, 1), (2.5, 0.6, 15, -1), (3.9, 0.8, 16, -1)])
+def test_lyapunov_exponents_in_three_regimes(omega, e, count, sign):
+    """Chaos, period one and period two. The exponent of the tangent agrees with that of two neighbours, brought together again
+    every period. The time is so short that both estimates follow the same motion."""
+    s = oscillator(omega=omega, e=e)
+    T = 2 * pi / omega
     values = np.array(list(s.parameter_values().values()))
     runs = ManyRuns(s, "auto", {})
     x = runs.run(np.array([-0.2, 0.0]), values, T / 100, 20000).end
     found = ss.lyapunov(s, period=T, count=count, transient=0, q0=x[:1], u0=x[1:], rtol=1e-8, atol=1e-10)
-    d, total, a, b = 1e-7, 0.0, x, x + np.array([1e-7, 0])
+    d, total, a, b = 1e-6, 0.0, x, x + np.array([1e-6, 0])
     for _ in range(count):
         a, b = (runs.run(y, values, T / 200, 200).end for y in (a, b))
         distance = np.linalg.norm(b - a)
         total, b = total + np.log(distance / d), a + (b - a) * d / distance
-    assert found.exponents[0] > 0.05
+    assert sign * found.exponents[0] > 0.05
     assert found.exponents[0] == pytest.approx(total / (count * T), rel=0.05)
+
+
+# -- journals -----------------------------------------------------------------------------------------------------------
+
+
+def cut_off(path):
+    """As after a kill: half of the lines, and a piece of the next."""
+    lines = path.read_bytes().splitlines(keepends=True)
+    half = len(lines) // 2
+    path.write_bytes(b"".join(lines[:half]) + lines[half][:10])
+    return half
+
+
+def test_a_killed_study_goes_on(tmp_path):
+    s, T = oscillator(omega=3.9), 2 * pi / 3.9
+    grid = {"x": np.linspace(-3, 0, 16), "x_dot": np.linspace(-3, 3, 16)}
+    given = {"period": T, "progress": False, "transient": 30}
+    plain = ss.basins(s, grid, **given)
+    file = tmp_path / "basins.journal"
+    assert np.array_equal(ss.basins(s, grid, journal=file, **given).labels, plain.labels)
+    whole, half = file.read_bytes(), cut_off(file)
+    assert half > 1
+    assert np.array_equal(ss.basins(s, grid, journal=file, **given).labels, plain.labels)
+    assert sorted(file.read_bytes().splitlines()) == sorted(whole.splitlines())
+    with pytest.raises(ss.OptionError, match="another"):
+        ss.basins(s, grid, journal=file, **{**given, "transient": 31})
+    given = {"period": T, "count": 5, "transient": 20, "progress": False}
+    for direction in ("both", "none"):
+        file = tmp_path / f"{direction}.journal"
+        plain = ss.bifurcation(s, "omega", np.linspace(2.4, 2.6, 8), direction=direction, **given)
+        ss.bifurcation(s, "omega", np.linspace(2.4, 2.6, 8), direction=direction, journal=file, **given)
+        cut_off(file)
+        again = ss.bifurcation(s, "omega", np.linspace(2.4, 2.6, 8), direction=direction, journal=file, **given)
+        for way, blocks in plain.points.items():
+            assert all(np.array_equal(a, b) for a, b in zip(blocks, again.points[way], strict=True))
+
+
+def test_basins_with_friction_run_in_the_loop_of_ensembles():
+    """The states that one compiled loop over runs keeps are those of single runs."""
+    s = ss.benchmarks.woodpecker_toy()
+    runs = ManyRuns(s, "auto", {})
+    values = np.array(list(s.parameter_values().values()))
+    X = np.tile(np.concatenate([s.q_initial, s.u_initial]), (3, 1))
+    X[:, 3] += [0.0, 0.1, 0.2]
+    states, failed = runs.many(X, np.tile(values, (3, 1)), 1e-3, np.array([20, 40]))
+    assert not failed.any()
+    for x, rows in zip(X, states, strict=True):
+        assert np.array_equal(runs.run(x, values, 1e-3, 40, every=20).x, rows)
 
 
 # -- wrong use ----------------------------------------------------------------------------------------------------------
@@ -171,8 +220,29 @@ def test_wrong_use_is_named():
         ss.poincare(s, contact="stop")
     with pytest.raises(ss.OptionError, match="unknown parameter 'omga'"):
         ss.bifurcation(s, "omga", [1.0], period=1.0)
+    idle = oscillator()
+    idle.parameter("unused", 1.0)
+    with pytest.raises(ss.OptionError, match="'unused' does not act"):
+        ss.bifurcation(idle, "unused", [1.0], period=1.0)
     with pytest.raises(ss.OptionError, match="two coordinates"):
         ss.basins(s, {"x": [0.0]}, period=1.0)
+    for wrong in ({"count": 0}, {"transient": -1}, {"steps": 2.5}):
+        with pytest.raises(ss.OptionError, match=f"{next(iter(wrong))} = .* must be a whole number"):
+            ss.poincare(s, period=1.0, **wrong)
+    with pytest.raises(ss.OptionError, match="tol = -1"):
+        ss.basins(s, {"x": [0.0], "x_dot": [0.0]}, period=1.0, tol=-1)
+    with pytest.raises(ss.OptionError, match="period is -1"):
+        ss.poincare(s, period=-1)
+    with pytest.raises(ss.OptionError, match="depends on 'y'"):
+        ss.poincare(s, period=ss.System("other").parameter("y", 1.0))
+    with pytest.raises(ss.OptionError, match="period is -1"):
+        ss.lyapunov(s, period=-1)
+    with pytest.raises(ss.OptionError, match="count"):
+        ss.lyapunov(s, period=1.0, count=0)
+    with pytest.raises(ss.StudyError, match="never crossed at any"):
+        ss.bifurcation(
+            s, "omega", [2.5], section=s.blocks[0].q[0] - 10.0, dt=0.05, count=2, transient=1, progress=False
+        )
     with pytest.raises(ss.StudyError, match="inside an obstacle"):
         ss.basins(s, {"x": [1.0, 2.0], "x_dot": [0.0]}, period=1.0, progress=False)
 

@@ -21,6 +21,9 @@ Frequency = Annotated[
 ]
 Transient = Annotated[int, typer.Option(help="Periods that are left out.")]
 Steps = Annotated[int, typer.Option(help="Steps per period.")]
+JournalFile = Annotated[
+    Path | None, typer.Option("--journal", help="File that keeps what is done: the same command goes on after a kill.")
+]
 Range = Annotated[str, typer.Option(metavar="FIRST,LAST,COUNT", help="Values: first, last, how many.")]
 
 
@@ -40,6 +43,7 @@ def bifurcation(
     ] = None,
     method: Annotated[str, typer.Option(help="auto, or a method such as rattle.")] = "auto",
     set_: Settings = None,
+    journal: JournalFile = None,
     out: Out = Path("out"),
     overwrite: Overwrite = False,
     json: Json = False,
@@ -62,6 +66,7 @@ def bifurcation(
         direction=direction,
         method=method,
         parameters=parameters,
+        journal=journal,
         progress=False if json else None,
     )
     diagram.plot(figure, show)
@@ -94,6 +99,7 @@ def basins(
     steps: Steps = 50,
     method: Annotated[str, typer.Option(help="auto, or a method such as rattle.")] = "auto",
     set_: Settings = None,
+    journal: JournalFile = None,
     out: Out = Path("out"),
     overwrite: Overwrite = False,
     json: Json = False,
@@ -114,6 +120,7 @@ def basins(
         steps=steps,
         method=method,
         parameters=parameters,
+        journal=journal,
         progress=False if json else None,
     )
     result.plot(figure)

@@ -13,10 +13,11 @@ from stickslip.errors import OptionError, StudyError, unknown_name
 from stickslip.model.system import System
 from stickslip.notebook import ShownWithFigure
 from stickslip.schemes import Scheme
+from stickslip.solve.door import is_number
 from stickslip.solve.terminal import progress_bar
 from stickslip.studies.diagram import _terminal, repeats
-from stickslip.studies.many import ManyRuns, in_threads
-from stickslip.studies.sections import cut_of
+from stickslip.studies.many import ManyRuns, journaled, study_journal
+from stickslip.studies.sections import cut_of, whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -88,6 +89,7 @@ def basins(
     tol: float = 1e-3,
     method: str | Scheme = "auto",
     parameters: Mapping[str, float] | None = None,
+    journal: str | Path | None = None,
     progress: bool | None = None,
     **options: Any,
 ) -> Basins:
@@ -95,7 +97,8 @@ def basins(
 
     grid: two coordinates or velocities and their values; all others are the system's own. period: at multiples of which
     states are compared; any time for a system that comes to rest. After `transient` periods of `steps` steps, the next
-    `count` must repeat, to `tol` of the size of the states; attractors closer to each other are one.
+    `count` must repeat, to `tol` of the size of the states; attractors closer to each other are one. journal: a file that keeps
+    what is done, so that a killed study goes on. progress: a bar.
 
     >>> import stickslip as ss
     >>> s = ss.benchmarks.impact_oscillator(zeta=0.1, e=0.6)
@@ -103,6 +106,9 @@ def basins(
     >>> result.labels.tolist(), len(result.attractors)
     ([[0, 0], [0, 0]], 1)
     """
+    whole_numbers(count=(count, 3), transient=(transient, 0))
+    if not (is_number(tol) and tol > 0):
+        raise OptionError(f"tol = {tol!r} must be a number > 0")
     runs, cut = ManyRuns(system, method, options), cut_of(system, period, None, None, steps, None)
     if not isinstance(grid, Mapping) or len(grid) != 2:
         raise OptionError("grid must name two coordinates or velocities, as in {'x': [...], 'x_dot': [...]}")
@@ -123,34 +129,39 @@ def basins(
     numbers = np.flatnonzero(possible)
     runs.check(states[numbers[0]], values, 0.0, cut.step(values))
     batches = np.array_split(numbers, max(1, len(numbers) // BATCH))
+    kept = study_journal(
+        journal, system, grid=[x.tolist(), y.tolist()], names=[name_x, name_y], period=str(period), count=count,
+        transient=transient, steps=steps, tol=tol, method=str(method), parameters=dict(parameters or {}), options=options,
+    )  # fmt: skip
+    at, dt = cut.steps * np.arange(transient + 1, transient + count + 1), cut.step(values)
 
-    def work(batch: np.ndarray) -> list[np.ndarray | None]:
-        out: list[np.ndarray | None] = []
-        for k in batch:
-            _, end, _, failed = cut.states(runs, states[k], values, count, transient)
-            out.append(None if failed else end)
-        return out
+    def work(k: int) -> dict[str, np.ndarray]:
+        """Of each run of a batch the number of periods after which it repeats, and the states of one repetition."""
+        ends, failed = runs.many(states[batches[k]], np.tile(values, (len(batches[k]), 1)), dt, at)
+        found = [FAILED if bad else repeats(end, count // 3, tol) for end, bad in zip(ends, failed, strict=True)]
+        cycles = [end[-p:] for end, p in zip(ends, found, strict=True) if p > 0]
+        return {"periods": np.array(found), "states": np.vstack([np.zeros((0, states.shape[1])), *cycles])}
 
     bar = bool(progress) if progress is not None else _terminal()
-    with progress_bar(bar, len(batches), f"{system.name}, basins") as show:
-        ends = [end for batch in in_threads(work, batches, show) for end in batch]
+    with progress_bar(bar, len(batches), f"{system.name}, basins", "batches") as show:
+        outcomes = journaled(work, range(len(batches)), kept, show)
     labels = np.full(len(states), IMPOSSIBLE)
     attractors: list[np.ndarray] = []
-    for k, end in zip(numbers, ends, strict=True):
-        labels[k] = FAILED if end is None else _sorted_in(end, attractors, tol)
+    for batch, outcome in zip(batches, outcomes, strict=True):
+        first = 0
+        for k, p in zip(batch, outcome["periods"].astype(int).tolist(), strict=True):
+            cycle = outcome["states"][first : first + max(p, 0)]
+            labels[k] = FAILED if p == FAILED else _sorted_in(cycle, attractors, tol) if p else IRREGULAR
+            first += max(p, 0)
     shape = (y.size, x.size)
     return Basins(system.name, cut.names, (name_x, name_y), x, y, labels.reshape(shape), attractors)
 
 
-def _sorted_in(end: np.ndarray, attractors: list[np.ndarray], tol: float) -> int:
-    """The attractor that a motion ends on, a new one if it is none of those known."""
-    p = repeats(end, len(end) // 3, tol)
-    if not p:
-        return IRREGULAR
-    cycle = end[-p:]
+def _sorted_in(cycle: np.ndarray, attractors: list[np.ndarray], tol: float) -> int:
+    """The attractor that a repetition belongs to, a new one if it is none of those known."""
     for k, known in enumerate(attractors):
         size = 10 * tol * max(1.0, float(np.abs(known).max()))
-        if len(known) == p and np.abs(known - cycle[-1]).max(axis=1).min() < size:
+        if len(known) == len(cycle) and np.abs(known - cycle[-1]).max(axis=1).min() < size:
             return k
     attractors.append(cycle)
     return len(attractors) - 1

@@ -20,6 +20,7 @@ import numpy as np
 
 from stickslip.errors import NoDerivativeError, OptionError, StudyError
 from stickslip.notebook import ShownWithFigure
+from stickslip.studies.inputs import require_acting
 from stickslip.studies.orbit import PeriodicOrbit, made
 from stickslip.studies.shooting import Shooting, ShootingEquations, signature
 
@@ -122,6 +123,7 @@ def continuation(
         raise OptionError(
             f"{system.name} has no free parameter {parameter!r}; there are {', '.join(system.parameters)}"
         )
+    require_acting(system, parameter, period)
     start = values[parameter]
     if not np.isfinite(to) or to == start:
         raise OptionError(f"to = {to!r} must be a number other than the present {parameter} = {start:g}")

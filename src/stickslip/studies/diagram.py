@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +16,10 @@ from stickslip.model.system import System
 from stickslip.notebook import ShownWithFigure
 from stickslip.schemes import Scheme
 from stickslip.solve.terminal import progress_bar
-from stickslip.studies.many import ManyRuns, in_threads
-from stickslip.studies.sections import Cut, cut_of
+from stickslip.studies.inputs import require_acting
+from stickslip.studies.journal import Journal
+from stickslip.studies.many import ManyRuns, journaled, study_journal
+from stickslip.studies.sections import Cut, cut_of, whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -121,13 +125,15 @@ def bifurcation(
     parameters: Mapping[str, float] | None = None,
     q0: np.ndarray | None = None,
     u0: np.ndarray | None = None,
+    journal: str | Path | None = None,
     progress: bool | None = None,
     **options: Any,
 ) -> BifurcationDiagram:
     """Points of a section over a parameter.
 
     direction: "up" and "down" continue from the end at the value before, so that coexisting motions are kept; "both" does
-    each on a core; "none" begins at the initial state for every value, on all cores. Everything else as in `poincare`.
+    each on a core; "none" begins at the initial state for every value, on all cores. journal: a file that keeps what is done,
+    so that a killed study goes on. progress: a bar. Everything else as in `poincare`.
 
     >>> import stickslip as ss
     >>> s = ss.benchmarks.impact_oscillator(zeta=0.1, e=0.6)
@@ -136,8 +142,12 @@ def bifurcation(
     >>> diagram.periods().tolist()
     [1, 2]
     """
+    if not isinstance(system, System):
+        raise OptionError(f"bifurcation needs a System, got {system!r}")
     if parameter not in system.parameters:
         raise OptionError(f"{system.name}: {unknown_name('parameter', parameter, system.parameters)}")
+    require_acting(system, parameter, period)
+    whole_numbers(count=(count, 1), transient=(transient, 0))
     if direction not in DIRECTIONS:
         raise OptionError(unknown_name("direction", direction, DIRECTIONS))
     points = np.asarray(values, float)
@@ -149,44 +159,76 @@ def bifurcation(
     x = np.concatenate([system.q_initial if q0 is None else q0, system.u_initial if u0 is None else u0]).astype(float)
     for v in all_values:
         runs.check(x, v, 0.0, cut.step(v))
-    ways = DIRECTIONS[direction]
-    done = dict.fromkeys(ways, 0)
+    ways, size = DIRECTIONS[direction], len(points)
+    kept = study_journal(
+        journal, system, parameter=parameter, values=points.tolist(), cut=[str(period), str(section), contact, steps, dt],
+        count=count, transient=transient, direction=direction, method=str(method), parameters=dict(parameters or {}),
+        start=x.tolist(), options=options,
+    )  # fmt: skip
     bar = bool(progress) if progress is not None else _terminal()
-    with progress_bar(bar, len(points) * len(ways), f"{system.name}, {parameter}") as show:
-
-        def tell(way: str, k: int) -> None:
-            done[way] = k
-            show(sum(done.values()))
-
+    with progress_bar(bar, size * len(ways), f"{system.name}, {parameter}", "values") as show:
         if direction == "none":
-            one = in_threads(lambda v: cut.states(runs, x, v, count, transient), all_values, lambda k: tell("none", k))
-            found = {"none": [(s, f) for _, s, _, f in one]}
+
+            def one(k: int) -> dict[str, np.ndarray]:
+                return _outcome(cut.states(runs, x, all_values[k], count, transient))
+
+            outcomes = journaled(one, range(size), kept, show)
         else:
-            follow = in_threads(
-                lambda way: _follow(cut, runs, x, all_values, count, transient, way, lambda k: tell(way, k)), ways
-            )
-            found = dict(zip(ways, follow, strict=True))
-    blocks = {way: [s for s, _ in result] for way, result in found.items()}
-    failed = {way: [float(v) for v, (_, f) in zip(points, r, strict=True) if f] for way, r in found.items()}
+            follow = _Follow(cut, runs, x, all_values, count, transient, kept, show)
+            with ThreadPoolExecutor(len(ways)) as pool:
+                each = list(pool.map(lambda n: follow.way(ways[n], n * size), range(len(ways))))
+            outcomes = [outcome for way in each for outcome in way]
+            if kept is not None:
+                kept.close()
+    found = {way: outcomes[n * size : (n + 1) * size] for n, way in enumerate(ways)}
+    blocks = {way: [o["states"] for o in result] for way, result in found.items()}
+    failed = {way: [float(v) for v, o in zip(points, r, strict=True) if o["failed"]] for way, r in found.items()}
     if not any(len(b) for result in blocks.values() for b in result):
         raise StudyError(f"{system.name}: the section ({cut.about}) is never crossed at any value of {parameter}")
     return BifurcationDiagram(system.name, parameter, points, cut.names, blocks, failed, cut.about)
 
 
-def _follow(
-    cut: Cut, runs: ManyRuns, x: np.ndarray, values: list[np.ndarray], count: int, transient: int, way: str, tell: Any
-) -> list[tuple[np.ndarray, bool]]:
+def _outcome(run: tuple[np.ndarray, np.ndarray, np.ndarray, bool]) -> dict[str, np.ndarray]:
+    _, states, end, failed = run
+    return {"states": states.reshape(-1, end.size), "end": end, "failed": np.array(float(failed))}
+
+
+@dataclass(frozen=True)
+class _Follow:
     """One value after the other, each from the end of the one before; from the start where that is not possible."""
-    out: list[tuple[np.ndarray, bool]] = []
-    at = x
-    for k, v in enumerate(values if way == "up" else values[::-1]):
-        if not runs.possible(at[None, :], v, 0.0)[0]:
-            at = x
-        _, states, end, failed = cut.states(runs, at, v, count, transient)
-        at = x if failed or not np.isfinite(end).all() else end
-        out.append((states, failed))
-        tell(k + 1)
-    return out if way == "up" else out[::-1]
+
+    cut: Cut
+    runs: ManyRuns
+    x: np.ndarray
+    values: list[np.ndarray]
+    count: int
+    transient: int
+    journal: Journal | None
+    show: Callable[[int], None]
+    lock: Lock = field(default_factory=Lock)
+    told: list[int] = field(default_factory=lambda: [0])
+
+    def way(self, way: str, first: int) -> list[dict[str, np.ndarray]]:
+        """All values up or down, in rising order; `first` is the number of the first one in the journal."""
+        done = {} if self.journal is None else self.journal.done
+        out, at = [], self.x
+        for k, v in enumerate(self.values if way == "up" else self.values[::-1]):
+            known = done.get(first + k, (None, None))[0]
+            if known is None:
+                if not self.runs.possible(at[None, :], v, 0.0)[0]:
+                    at = self.x
+                outcome = _outcome(self.cut.states(self.runs, at, v, self.count, self.transient))
+            else:
+                outcome = {**known, "states": known["states"].reshape(-1, self.x.size)}
+            end = outcome["end"]
+            at = self.x if outcome["failed"] or not np.isfinite(end).all() else end
+            out.append(outcome)
+            with self.lock:
+                if known is None and self.journal is not None:
+                    self.journal.append(first + k, (outcome, None))
+                self.told[0] += 1
+                self.show(self.told[0])
+        return out if way == "up" else out[::-1]
 
 
 def _values(system: System, parameters: Mapping[str, float] | None, name: str, value: float) -> np.ndarray:

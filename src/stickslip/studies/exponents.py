@@ -11,7 +11,9 @@ import numpy as np
 from stickslip.errors import OptionError
 from stickslip.model.system import System
 from stickslip.notebook import ShownAsText
-from stickslip.studies.shooting import Shooting
+from stickslip.solve.door import vector_of
+from stickslip.studies.sections import whole_numbers
+from stickslip.studies.shooting import Shooting, period_function, positive_period
 
 
 @dataclass(frozen=True)
@@ -58,12 +60,14 @@ def lyapunov(
     >>> print(ss.lyapunov(s, period=6.3, count=5, transient=1).exponents.sum().round(6))    # the sum is that of the damping
     -0.2
     """
-    if not isinstance(count, int) or count < 1 or not isinstance(transient, int) or transient < 0:
-        raise OptionError("count must be a whole number > 0, transient one >= 0")
+    if not isinstance(system, System):
+        raise OptionError(f"lyapunov needs a System, got {system!r}")
+    whole_numbers(count=(count, 1), transient=(transient, 0))
     shooting = Shooting(system, period=period, options=options)
     parameters = dict(parameters or {})
-    T = float(period) if shooting.autonomous else shooting.duration(np.zeros(1), parameters)
-    x = np.concatenate([system.q_initial if q0 is None else q0, system.u_initial if u0 is None else u0]).astype(float)
+    values = np.array(list(system.parameter_values(parameters).values()))
+    T = positive_period(system, float(period_function(system, period)(values)[0][0, 0]))
+    x = np.concatenate([vector_of(system.q_initial, q0, "q0"), vector_of(system.u_initial, u0, "u0")])
     Q = np.eye(shooting.n_x)
     sums, history = np.zeros(shooting.n_x), []
     for k in range(transient + count):

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stickslip.errors import ConvergenceError, ModelError, OptionError, StudyError, unknown_name
+from stickslip.errors import ConvergenceError, ModelError, OptionError, StudyError
 from stickslip.model.system import System
 from stickslip.notebook import ShownWithFigure
 from stickslip.solution import Solution
-from stickslip.studies.inputs import declared_inputs, require_inputs, with_inputs
-from stickslip.studies.sensitivity import Sensitivity, sensitivity
+from stickslip.studies.inputs import declared_inputs, require_inputs
+from stickslip.studies.measurements import Measurements
+from stickslip.studies.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEVEL = 0.95  # of the confidence intervals
-STEP = 1e-6  # of differences, relative, where a derivative does not exist
+NO_EFFECT = 1e-9  # of what is measured: a parameter that changes less by as much as its own size does not act
 
 
 @dataclass(frozen=True)
@@ -67,92 +68,6 @@ class Identification(ShownWithFigure):
         return figure
 
 
-class _Problem:
-    """Residuals and Jacobian of a fit."""
-
-    def __init__(
-        self,
-        system: System,
-        data: Mapping[str, Any],
-        names: Sequence[str],
-        sigma: Mapping[str, float],
-        given: dict[str, Any],
-    ):
-        self.system, self.names, self.given, self.evaluations = system, list(names), given, 0
-        self.fixed = dict(given.pop("parameters") or {})
-        q = [n for b in system.blocks for n in b.q_names]
-        u = [n for b in system.blocks for n in b.u_names]
-        self.t, self.dt = _times(data)
-        self.columns: dict[str, tuple[str, int, np.ndarray]] = {}
-        self.impacts: dict[str, np.ndarray] = {}
-        for name, values in data.items():
-            if name in ("t", "impacts"):
-                continue
-            column = np.asarray(values, float)
-            if name not in q + u:
-                raise OptionError(f"{system.name}: {unknown_name('coordinate or velocity', name, q + u)}")
-            if column.shape != self.t.shape or not np.isfinite(column).all():
-                raise OptionError(f"data[{name!r}] must have {self.t.size} finite numbers, one per time")
-            if not np.ptp(column) > 0:
-                raise StudyError(f"data[{name!r}] does not vary: nothing can be learnt from it")
-            self.columns[name] = ("q", q.index(name), column) if name in q else ("u", u.index(name), column)
-        for contact, times in dict(data.get("impacts", {})).items():
-            self.impacts[contact] = np.sort(np.asarray(times, float))
-        if not self.columns and not self.impacts:
-            raise OptionError("data must hold coordinates, velocities or impacts beside t")
-        known = [*self.columns, *(f"impacts of {c}" for c in self.impacts)]
-        for name in sigma:
-            if name not in [*self.columns, *self.impacts]:
-                raise OptionError(unknown_name("column of sigma", name, known))
-        self.sigma = {n: float(sigma.get(n, 1.0)) for n in (*self.columns, *self.impacts)}
-
-    def run(self, x: np.ndarray) -> Sensitivity:
-        """The motion with its derivatives."""
-        self.evaluations += 1
-        varied = with_inputs(self.system, self.names, x, self.fixed)
-        return sensitivity(self.system, self.t[-1], self.dt, wrt=self.names, t_start=self.t[0], **varied, **self.given)
-
-    def residuals(self, r: Sensitivity) -> dict[str, np.ndarray]:
-        """Motion minus measurement, in units of sigma, by column."""
-        out = {}
-        for name, (kind, k, values) in self.columns.items():
-            out[name] = (getattr(r.solution, kind)[:, k] - values) / self.sigma[name]
-        for contact, times in self.impacts.items():
-            found = [e.t for e in r.events if e.kind == "impact" and e.name == contact][: times.size]
-            missing = np.full(times.size - len(found), self.t[-1])  # an impact that does not happen is late
-            out[f"impacts of {contact}"] = (np.concatenate([found, missing]) - times) / self.sigma[contact]
-        return out
-
-    def jacobian(self, r: Sensitivity, x: np.ndarray) -> np.ndarray:
-        """Derivatives of all residuals; by differences where there is none."""
-        rows = []
-        for name, (kind, k, _) in self.columns.items():
-            d = r.dq if kind == "q" else r.du
-            rows.append(np.column_stack([d[n][:, k, 0] for n in self.names]) / self.sigma[name])
-        for contact, times in self.impacts.items():
-            number = [i for i, e in enumerate(r.events) if e.kind == "impact" and e.name == contact][: times.size]
-            block = np.zeros((times.size, len(self.names)))
-            block[: len(number)] = np.column_stack([r.dt[n][number, 0] for n in self.names])
-            rows.append(block / self.sigma[contact])
-        J = np.vstack(rows)
-        if np.isfinite(J).all():
-            return J
-        return self._differences(x, J)
-
-    def _differences(self, x: np.ndarray, J: np.ndarray) -> np.ndarray:
-        out = J.copy()
-        for k in range(x.size):
-            step = STEP * max(abs(x[k]), 1e-3)
-            ends = []
-            for sign in (1, -1):
-                moved = x.copy()
-                moved[k] += sign * step
-                ends.append(np.concatenate(list(self.residuals(self.run(moved)).values())))
-            slope = (ends[0] - ends[1]) / (2 * step)
-            out[:, k] = np.where(np.isfinite(J[:, k]), J[:, k], slope)
-        return out
-
-
 def identify(
     system: System,
     data: Mapping[str, Any] | Solution,
@@ -170,11 +85,12 @@ def identify(
     """Fit parameters and initial values to measurements.
 
     data: {"t": times, name: values, ...} with coordinates and velocities by name, at equidistant times from the start of the
-    motion on, and {"impacts": {contact: times}} for the times of impacts; or a solution. parameters: what is searched,
+    motion on, {"impacts": {contact: times}} for the times of impacts, and {"amplitudes": {coordinate: values}} for its
+    largest values between impacts, one after the other; or a solution. parameters: what is searched,
     parameters of the system or coordinates and velocities at the start. start: where the search begins, instead of the
-    declared values. bounds: lowest and highest values. sigma: standard deviations of the columns, for their weights; without
-    them all weigh the same and the scatter is estimated. fixed: other parameters. starts: with more than one, the others are
-    drawn at random within bounds. options: of the method `event-driven`.
+    declared values. bounds: lowest and highest values. sigma: standard deviations, for the weights, by column, contact, or
+    "amplitudes of x"; without them all weigh the same and the scatter is estimated. fixed: other parameters. starts: with more
+    than one, the others are drawn at random within bounds. options: of the method `event-driven`.
 
     >>> import numpy as np
     >>> import stickslip as ss
@@ -195,7 +111,7 @@ def identify(
         raise OptionError("data must be {'t': times, 'x': values, ...}, or a solution")
     if isinstance(parameters, str) or not len(parameters):
         raise OptionError("parameters must be a list of names")
-    problem = _Problem(system, data, parameters, dict(sigma or {}), {"parameters": fixed, **options})
+    problem = Measurements(system, data, parameters, dict(sigma or {}), {"parameters": fixed, **options})
     first, low, high = _box(system, problem.names, dict(start or {}), dict(bounds or {}), dict(fixed or {}))
     points = [first]
     if starts > 1:
@@ -259,18 +175,6 @@ def identify(
     )
 
 
-def _times(data: Mapping[str, Any]) -> tuple[np.ndarray, float]:
-    t = np.asarray(data["t"], float)
-    if t.ndim != 1 or t.size < 3 or not np.isfinite(t).all():
-        raise OptionError("data['t'] must hold at least three finite times")
-    steps = np.diff(t)
-    if not steps.min() > 0 or np.ptp(steps) > 1e-6 * steps.mean():
-        raise OptionError(
-            "data['t'] must be equidistant; resample the measurement first, with ss.interpolate for example"
-        )
-    return t, float((t[-1] - t[0]) / (t.size - 1))
-
-
 def _box(
     system: System,
     names: Sequence[str],
@@ -288,20 +192,25 @@ def _box(
     return first, low, high
 
 
-def _check_act(problem: _Problem, r: Sensitivity, x: np.ndarray) -> None:
+def _check_act(problem: Measurements, r: Sensitivity, x: np.ndarray) -> None:
     """Every parameter changes something that is measured, and there is enough to go by."""
     J = problem.jacobian(r, x)
     if len(J) <= len(problem.names):
         raise StudyError(f"{len(J)} measured numbers are not enough for {len(problem.names)} parameters")
-    for name, column in zip(problem.names, J.T, strict=True):
-        if not np.abs(column).max() > 0:
+    sizes = [np.abs(values).max() / problem.sigma[n] for n, (_, _, values) in problem.columns.items()]
+    sizes += [np.abs(values).max() / problem.sigma[n] for n, values in problem.impacts.items()]
+    sizes += [
+        np.abs(values).max() / problem.sigma[f"amplitudes of {n}"] for n, (_, values) in problem.amplitudes.items()
+    ]
+    for name, value, column in zip(problem.names, x, J.T, strict=True):
+        if not np.abs(column).max() * max(abs(value), 1e-3) > NO_EFFECT * max(sizes):
             raise StudyError(
                 f"{problem.system.name}: {name!r} does not act on what is measured, at least not at the start"
             )
     _check_apart(problem, J)
 
 
-def _check_apart(problem: _Problem, J: np.ndarray) -> None:
+def _check_apart(problem: Measurements, J: np.ndarray) -> None:
     """No combination of parameters leaves everything that is measured as it is."""
     if np.linalg.cond(J / np.maximum(np.linalg.norm(J, axis=0), 1e-300)) > 1e6:
         names = ", ".join(problem.names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
 from stickslip.errors import OptionError, unknown_name
@@ -27,6 +28,18 @@ def require_inputs(system: System, names: Iterable[str]) -> None:
     for name in names:
         if name not in known:
             raise OptionError(f"{system.name}: {unknown_name('parameter or coordinate', name, known)}")
+
+
+def require_acting(system: System, parameter: str, period: Any = None) -> None:
+    """The parameter occurs in the equations, through others that follow from it too, or in the period."""
+    symbols, names = system.parameter_symbols(), {parameter}
+    for name, expression in system.parameter_expressions().items():  # in the order of their declaration
+        if ca.depends_on(ca.SX(expression), ca.vertcat(*[symbols[n] for n in names])):
+            names.add(name)
+    everything = [x for e in system.equations() for x in e.expressions()] + [b.qdot for b in system.blocks]
+    everything += [period] if isinstance(period, ca.SX) else []
+    if not ca.depends_on(ca.veccat(*everything), ca.vertcat(*[symbols[n] for n in sorted(names)])):
+        raise OptionError(f"{system.name}: the parameter {parameter!r} does not act: no equation contains it")
 
 
 def with_inputs(

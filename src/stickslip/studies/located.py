@@ -126,16 +126,17 @@ def rates(address, n_q, n_u, n_N, inputs, out, t, x, closed, la, dx):
 
 
 @jit
-def runge_kutta(address, n_q, n_u, n_N, inputs, out, t, x, h, closed, la, k, y, x_1):
-    """x_1 after a step of length h; `out` and `la` are those at its end."""
+def runge_kutta(address, n_q, n_u, n_N, inputs, out, t, x, k_0, h, closed, la, k, y, x_1):
+    """x_1 after a step of length h with the rate k_0 at its start; `out`, `la` and `k` are those at its end."""
     n_x = n_q + n_u
     for i in range(n_x):
-        x_1[i] = x[i]
-    for stage in range(4):
-        share = 0.0 if stage == 0 else (1.0 if stage == 3 else 0.5)
-        weight = h / 6 if stage == 0 or stage == 3 else h / 3
+        x_1[i] = x[i] + h / 6 * k_0[i]
+        k[i] = k_0[i]
+    for stage in range(1, 4):
+        share = 1.0 if stage == 3 else 0.5
+        weight = h / 6 if stage == 3 else h / 3
         for i in range(n_x):
-            y[i] = x[i] + (share * h * k[i] if stage > 0 else 0.0)
+            y[i] = x[i] + share * h * k[i]
         rates(address, n_q, n_u, n_N, inputs, out, t + share * h, y, closed, la, k)
         for i in range(n_x):
             x_1[i] += weight * k[i]
@@ -194,7 +195,7 @@ def jump(n_q, n_u, n_N, out, x, closed, touching):
 def located_run(address, n_q, n_u, n_N, n_out, inputs, x, t_0, dt, steps, every, skip, rows, impacts):
     """All steps: how many are done (fewer if the state is not finite), and how many impacts there were."""
     n_x = n_q + n_u
-    out, la, k = np.empty(n_out), np.zeros(n_N), np.empty(n_x)
+    out, la, k, k_0 = np.empty(n_out), np.zeros(n_N), np.empty(n_x), np.empty(n_x)
     y, x_1, x_2 = np.empty(n_x), np.empty(n_x), np.empty(n_x)
     closed, touching = np.zeros(n_N, np.bool_), np.zeros(n_N, np.bool_)
     gap, gap_dot = np.empty(n_N), np.empty(n_N)
@@ -203,13 +204,18 @@ def located_run(address, n_q, n_u, n_N, n_out, inputs, x, t_0, dt, steps, every,
     for i in range(n_N):
         touching[i] = out[n_x + i] <= 1e-12
         closed[i] = touching[i] and abs(out[n_x + n_N + i]) <= REST
+    fresh = False  # whether `out` and `k` are those of x
     for n in range(steps):
         t, left = t_0 + n * dt, dt
         for event in range(EVENTS + 1):
-            rates(address, n_q, n_u, n_N, inputs, out, t, x, closed, la, k)
+            if not fresh:
+                rates(address, n_q, n_u, n_N, inputs, out, t, x, closed, la, k)
+            for i in range(n_x):
+                k_0[i] = k[i]
+            fresh = False
             for i in range(n_N):
                 gap[i], gap_dot[i] = out[n_x + i], out[n_x + n_N + i]
-            runge_kutta(address, n_q, n_u, n_N, inputs, out, t, x, left, closed, la, k, y, x_1)
+            runge_kutta(address, n_q, n_u, n_N, inputs, out, t, x, k_0, left, closed, la, k, y, x_1)
             first, which = left, -1
             for i in range(n_N):
                 if closed[i]:
@@ -223,7 +229,7 @@ def located_run(address, n_q, n_u, n_N, n_out, inputs, x, t_0, dt, steps, every,
                     a, b = 0.0, left
                     for _ in range(40):
                         c = 0.5 * (a + b)
-                        runge_kutta(address, n_q, n_u, n_N, inputs, out, t, x, c, closed, la, k, y, x_2)
+                        runge_kutta(address, n_q, n_u, n_N, inputs, out, t, x, k_0, c, closed, la, k, y, x_2)
                         if out[n_x + n_N + i] < 0.0:
                             a = c
                         else:
@@ -231,12 +237,12 @@ def located_run(address, n_q, n_u, n_N, n_out, inputs, x, t_0, dt, steps, every,
                         g_end, end = out[n_x + i], c
                         if g_end < 0.0:
                             break
-                    runge_kutta(address, n_q, n_u, n_N, inputs, out, t, x, left, closed, la, k, y, x_1)
+                    runge_kutta(address, n_q, n_u, n_N, inputs, out, t, x, k_0, left, closed, la, k, y, x_1)
                 # A contact that leaves may be negative by rounding, or by the drift while it was closed.
                 if g_end < 0.0 and (speed < -ROUNDING or gap_dot[i] < -ROUNDING):
                     a, g_a, b, g_b = 0.0, max(gap[i], 0.0), end, g_end
                     if gap_dot[i] >= 0.0:  # it leaves first
-                        a, g_a = _above(address, n_q, n_u, n_N, inputs, out, t, x, end, closed, la, k, y, x_2, i)
+                        a, g_a = _above(address, n_q, n_u, n_N, inputs, out, t, x, k_0, end, closed, la, k, y, x_2, i)
                     side = 0
                     for _ in range(60):
                         if b - a <= 1e-15 * max(abs(t), dt):
@@ -244,7 +250,7 @@ def located_run(address, n_q, n_u, n_N, n_out, inputs, x, t_0, dt, steps, every,
                         c = (a * g_b - b * g_a) / (g_b - g_a) if g_b != g_a else 0.5 * (a + b)
                         if not a < c < b:
                             c = 0.5 * (a + b)
-                        runge_kutta(address, n_q, n_u, n_N, inputs, out, t, x, c, closed, la, k, y, x_2)
+                        runge_kutta(address, n_q, n_u, n_N, inputs, out, t, x, k_0, c, closed, la, k, y, x_2)
                         g_c = out[n_x + i]
                         if g_c > 0.0:
                             a, g_a = c, g_c
@@ -261,22 +267,22 @@ def located_run(address, n_q, n_u, n_N, n_out, inputs, x, t_0, dt, steps, every,
                             break
                     if b < first or which < 0:
                         first, which = b, i
-                    runge_kutta(address, n_q, n_u, n_N, inputs, out, t, x, left, closed, la, k, y, x_1)
+                    runge_kutta(address, n_q, n_u, n_N, inputs, out, t, x, k_0, left, closed, la, k, y, x_1)
             opens = False
             for i in range(n_N):
                 if closed[i] and la[i] <= 0.0:  # its force vanishes inside
                     a, b = 0.0, first
                     while b - a > 1e-13 * dt:
                         c = 0.5 * (a + b)
-                        runge_kutta(address, n_q, n_u, n_N, inputs, out, t, x, c, closed, la, k, y, x_2)
+                        runge_kutta(address, n_q, n_u, n_N, inputs, out, t, x, k_0, c, closed, la, k, y, x_2)
                         if la[i] > 0.0:
                             a = c
                         else:
                             b = c
                     first, which, opens = b, -1, True
-                    runge_kutta(address, n_q, n_u, n_N, inputs, out, t, x, left, closed, la, k, y, x_1)
+                    runge_kutta(address, n_q, n_u, n_N, inputs, out, t, x, k_0, left, closed, la, k, y, x_1)
             if which >= 0 or opens:
-                runge_kutta(address, n_q, n_u, n_N, inputs, out, t, x, first, closed, la, k, y, x_1)
+                runge_kutta(address, n_q, n_u, n_N, inputs, out, t, x, k_0, first, closed, la, k, y, x_1)
             for i in range(n_x):
                 x[i] = x_1[i]
             t, left = t + first, left - first
@@ -287,6 +293,9 @@ def located_run(address, n_q, n_u, n_N, n_out, inputs, x, t_0, dt, steps, every,
             if opens and left > 1e-15 * dt:
                 continue
             if which < 0:
+                fresh = not opens
+                for i in range(n_N):
+                    fresh = fresh and not closed[i]
                 break
             for i in range(n_N):
                 touching[i] = closed[i] or i == which or (out[n_x + i] <= 1e-10 and out[n_x + n_N + i] < 0.0)
@@ -310,12 +319,12 @@ def located_run(address, n_q, n_u, n_N, n_out, inputs, x, t_0, dt, steps, every,
 
 
 @jit
-def _above(address, n_q, n_u, n_N, inputs, out, t, x, end, closed, la, k, y, x_2, i):
+def _above(address, n_q, n_u, n_N, inputs, out, t, x, k_0, end, closed, la, k, y, x_2, i):
     """A time at which the gap of a contact that has just left is positive, before it comes back."""
     c = end
     for _ in range(60):
         c *= 0.5
-        runge_kutta(address, n_q, n_u, n_N, inputs, out, t, x, c, closed, la, k, y, x_2)
+        runge_kutta(address, n_q, n_u, n_N, inputs, out, t, x, k_0, c, closed, la, k, y, x_2)
         if out[n_q + n_u + i] > 0.0:
             return c, out[n_q + n_u + i]
     return 0.0, 0.0

@@ -6,10 +6,13 @@ integrator of `studies.located`, unless a method is named.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +23,10 @@ from stickslip.errors import MethodError, OptionError
 from stickslip.model.system import System
 from stickslip.schemes import EventDriven, Scheme
 from stickslip.schemes.spec import scheme_of
+from stickslip.solve.ensemble import _run_many as run_many
+from stickslip.solve.outfile import fingerprint
 from stickslip.solve.prepared import check_capability, check_start, compiled, prepare, program_of
+from stickslip.studies.journal import Journal
 
 INSIDE = -1e-9  # gap below which a start lies inside an obstacle
 
@@ -97,15 +103,63 @@ class ManyRuns:
         impacts = np.vstack(hits) if hits else np.zeros((0, 2 + wide))
         return Trajectory(rows[:, 0], rows[:, 1 : 1 + wide], impacts, failed)
 
+    def many(self, X: np.ndarray, values: np.ndarray, dt: float, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """States after `at` steps (runs, times, columns) from each row of X, with its row of parameters; which runs failed."""
+        if self._located is not None:
+            every, steps = int(at[1] - at[0]) if at.size > 1 else int(at[0]), int(at[-1])
+            rows = [
+                self._located.run(x, v, dt, steps, every, 0.0, int(at[0]) - every, 0)
+                for x, v in zip(X, values, strict=True)
+            ]
+            failed = np.array([done < steps for *_, done in rows])
+            states = np.full((len(X), at.size, X.shape[1]), np.nan)
+            for k, (kept, _, _) in enumerate(rows):
+                states[k, : len(kept)] = kept[:, 1:]
+            return states, failed
+        steps, wide = int(at[-1]), self.n_q + self.n_u
+        q, u = X[0, : self.n_q].copy(), X[0, self.n_q :].copy()
+        start = Start(values[0], q, u, 0.0, steps * dt, dt, 0, self.tol, 30, 0.0, self.scheme.name)
+        width = sum(self.scheme.start(self._program, start).columns.values())
+        results, done = np.full((len(X), at.size, width), np.nan), np.zeros(len(X), np.int64)
+        inputs = np.hstack([values, X])
+        run_many(self.scheme, self._program, start, inputs, at, np.arange(len(X)), results, done)
+        states = results[:, :, 1 : 1 + wide]
+        return states, (done < steps) | ~np.isfinite(states).all(axis=(1, 2))
 
-def in_threads(
-    work: Callable[[Any], Any], items: Sequence[Any], show: Callable[[int], None] | None = None
-) -> list[Any]:
-    """work(item) for all items, in their order, on all cores; `show` is told how many are done."""
-    out = []
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for k, result in enumerate(pool.map(work, items)):
-            out.append(result)
-            if show is not None:
-                show(k + 1)
-    return out
+
+def study_journal(path: str | Path | None, system: System, **call: Any) -> Journal | None:
+    """The journal of a study, or none; a file of another study is refused."""
+    if path is None:
+        return None
+    about = [
+        fingerprint(prepare(system)),
+        system.parameters,
+        system.q_initial.tolist(),
+        system.u_initial.tolist(),
+        call,
+    ]
+    identity = hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode()).hexdigest()
+    return Journal(Path(path), identity)
+
+
+def journaled(
+    work: Callable[[int], dict[str, np.ndarray]],
+    items: Sequence[int],
+    journal: Journal | None,
+    show: Callable[[int], None] | None = None,
+) -> list[dict[str, np.ndarray]]:
+    """work(item) for all items, in their order, on all cores; what a journal has is not repeated."""
+    done = {} if journal is None else {k: values for k, (values, _) in journal.done.items() if values is not None}
+    left = [k for k in items if k not in done]
+    try:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for k, result in zip(left, pool.map(work, left), strict=True):
+                done[k] = result
+                if journal is not None:
+                    journal.append(k, (result, None))
+                if show is not None:
+                    show(len(done))
+    finally:
+        if journal is not None:
+            journal.close()
+    return [done[k] for k in items]

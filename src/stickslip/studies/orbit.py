@@ -13,8 +13,9 @@ from stickslip.model.system import System
 from stickslip.notebook import ShownAsText
 from stickslip.solution import Solution
 from stickslip.solve import solve
+from stickslip.solve.door import is_number
 from stickslip.studies.saltation import EventDerivative
-from stickslip.studies.shooting import Shooting, ShootingEquations
+from stickslip.studies.shooting import Shooting, ShootingEquations, positive_period
 
 BORDER = 1e-5  # distance of a multiplier to the unit circle that is not told from none
 HALVINGS = 8  # of a step of Newton's method that makes the residual larger
@@ -114,8 +115,15 @@ def periodic_orbit(
     """
     if not isinstance(system, System):
         raise OptionError(f"periodic_orbit needs a System, got {system!r}")
-    if not isinstance(segments, int) or segments < 1:
-        raise OptionError(f"segments = {segments!r} must be a whole number, at least 1")
+    for name, value in (("segments", segments), ("max_iterations", max_iterations)):
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise OptionError(f"{name} = {value!r} must be a whole number, at least 1")
+    if not (is_number(tol) and tol > 0) or not is_number(t_start):
+        raise OptionError(f"tol = {tol!r} must be a number > 0, t_start = {t_start!r} a finite number")
+    if isinstance(drift, str):
+        raise OptionError(f"drift = {drift!r} must be a list of coordinates, such as [{drift!r}]")
+    if is_number(period):
+        positive_period(system, float(period))
     shooting = Shooting(system, period=period, section=section, drift=drift, segments=segments, options=options)
     shooting.t_start = float(t_start)
     x, T = _first(system, guess, shooting, period, dict(parameters or {}))
@@ -202,12 +210,19 @@ def _first(
         if guess.q.shape[1] != system.n_q or guess.u.shape[1] != system.n_u:
             raise OptionError(f"the guess is no solution of {system.name!r}: it has other coordinates")
         return _from_solution(system, guess, shooting, period, parameters)
-    q, u = (system.q_initial, system.u_initial) if guess is None else guess
-    q, u = np.asarray(q, float), np.asarray(u, float)
-    if q.shape != (system.n_q,) or u.shape != (system.n_u,):
-        raise OptionError(f"guess must be a solution, or (q0, u0) with {system.n_q} and {system.n_u} numbers")
+    try:
+        q, u = (system.q_initial, system.u_initial) if guess is None else guess
+        q, u = np.asarray(q, float), np.asarray(u, float)
+    except (TypeError, ValueError):
+        raise OptionError(f"guess = {guess!r} must be a solution, or (q0, u0)") from None
+    if q.shape != (system.n_q,) or u.shape != (system.n_u,) or not np.isfinite([*q, *u]).all():
+        raise OptionError(f"guess must be a solution, or (q0, u0) with {system.n_q} and {system.n_u} finite numbers")
     if not shooting.autonomous:
         return np.concatenate([q, u]), 0.0
+    if not is_number(period) and period is not None:
+        raise OptionError(
+            f"{system.name} does not depend on time: its period is sought, and period = {period} must be a number"
+        )
     if period is None:
         raise OptionError(
             f"{system.name} does not depend on time: give a guess of the period, or a solution and a section"

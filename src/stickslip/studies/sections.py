@@ -16,7 +16,7 @@ from stickslip.schemes import Scheme
 from stickslip.solve.prepared import prepare
 from stickslip.studies.many import ManyRuns, Trajectory
 from stickslip.studies.numeric import Numeric
-from stickslip.studies.shooting import period_function, section_function
+from stickslip.studies.shooting import period_function, positive_period, section_function
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -73,7 +73,7 @@ class Cut:
         if self.dt is not None:
             return self.dt
         assert self.period is not None
-        return float(self.period(values)[0][0, 0]) / self.steps
+        return positive_period(self.system, float(self.period(values)[0][0, 0])) / self.steps
 
     def states(
         self, runs: ManyRuns, x: np.ndarray, values: np.ndarray, count: int, transient: int
@@ -106,6 +106,13 @@ class Cut:
         return run.t[rows] + share[:, 0] * (run.t[rows + 1] - run.t[rows]), states
 
 
+def whole_numbers(**given: tuple[Any, int]) -> None:
+    """Each is a whole number, at least as large as asked."""
+    for name, (value, least) in given.items():
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            raise OptionError(f"{name} = {value!r} must be a whole number, at least {least}")
+
+
 def cut_of(system: System, period: Any, section: Any, contact: str | None, steps: int, dt: float | None) -> Cut:
     """Check what a study was told about its section."""
     given = [
@@ -113,8 +120,7 @@ def cut_of(system: System, period: Any, section: Any, contact: str | None, steps
     ]
     if len(given) != 1:
         raise OptionError(f"give one of period=, section= and contact=, got {', '.join(given) or 'none'}")
-    if not isinstance(steps, int) or steps < 1:
-        raise OptionError(f"steps = {steps!r} must be a whole number, at least 1")
+    whole_numbers(steps=(steps, 1))
     names = tuple(n for b in system.blocks for n in b.q_names) + tuple(n for b in system.blocks for n in b.u_names)
     if period is not None:
         return Cut(
@@ -163,6 +169,7 @@ def poincare(
     >>> len(points)
     20
     """
+    whole_numbers(count=(count, 1), transient=(transient, 0))
     runs = ManyRuns(system, method, options)
     cut = cut_of(system, period, section, contact, steps, dt)
     values = np.array(list(system.parameter_values(parameters).values()))

@@ -115,7 +115,8 @@ class Shooting:
         if self.autonomous:
             return float(z[-1])
         assert self.period is not None
-        return float(self.period(np.array(list(self.system.parameter_values(parameters).values())))[0][0, 0])
+        values = np.array(list(self.system.parameter_values(parameters).values()))
+        return positive_period(self.system, float(self.period(values)[0][0, 0]))
 
     def state(self, z: np.ndarray, k: int) -> np.ndarray:
         """The start of segment k; coordinates that drift begin each segment where the first one does."""
@@ -206,7 +207,21 @@ def period_function(system: System, period: Any) -> Numeric:
         value = ca.SX(period)
     except (NotImplementedError, TypeError):
         raise OptionError(f"period = {period!r} must be a number, or an expression of parameters") from None
+    known = {s.__hash__() for s in ca.symvar(p)}
+    foreign = [s.name() for s in ca.symvar(value) if s.__hash__() not in known]
+    if value.numel() != 1 or foreign:
+        named = f"; it depends on {', '.join(map(repr, foreign))}" if foreign else ""
+        raise OptionError(
+            f"period = {period} must be one number, or an expression of parameters of {system.name!r}{named}"
+        )
     return Numeric([p], [value, ca.jacobian(value, p)])
+
+
+def positive_period(system: System, period: float) -> float:
+    """The period, if it can be one."""
+    if not (np.isfinite(period) and period > 0):
+        raise OptionError(f"{system.name}: the period is {period:g}; it must be a number > 0")
+    return period
 
 
 def section_function(system: System, section: Any) -> Numeric:
