@@ -399,7 +399,12 @@ class ProgramRun:
         tried = f"after {count} iterations of Newton's method with restarts"
         names = [name for name in dict.fromkeys(trouble.solvers) if name != "start"]
         tried += f", and by {', '.join(names)} on the linearised problem" if names else ""
-        if trouble.no_solution:
+        if trouble.no_solution and stage.endswith("accelerations"):  # a linear problem: enumeration is a proof
+            what = "no acceleration exists here: every normal force would press a sliding contact into its obstacle (Painlevé's "
+            what += f"paradox). Residual of the {stage.replace('_', ' ')} {reached} (tolerance {tolerance:g})"
+            tried += ", proved by enumeration of all modes"
+            remedy = "less friction does, or a method without accelerations, such as rattle"
+        elif trouble.no_solution:
             tried += "; its linearised problem has no solution, which enumeration of all modes proves"
             remedy = "a smaller dt does not help; less friction, another geometry or an impact law with other restitution does"
         elif residual < ROUND_OFF:

@@ -17,7 +17,11 @@ and the modes that follow are those of the complementarity problem on accelerati
 
     (1) with  g_N_ddot in N_R-(-la_N)  for contacts at rest,  gamma_F_dot in N_C(-la_F)  for elements without slip     (3)
 
-q and u are projected onto the constraints of the present modes at every event and every output time (4, 5).
+q and u are projected onto the constraints of the present modes at every event and every output time (4, 5), quaternions onto
+their length.
+
+With much friction (1) and (3) may have no solution (Painleve's paradox), or lose it where la_N grows without bound. There (2)
+has, besides P = 0, a solution in which the slip stops at once: an impact without collision, which is taken.
 
 Good for: ground truth, exact event times, percussions to all digits. Not for many contacts, and not for accumulating
 impacts: a contact that leaves slower than `rest_velocity` stays closed, which ends a sequence of bounces; more than
@@ -31,7 +35,12 @@ from dataclasses import dataclass
 import casadi as ca
 
 from stickslip.engine.derive import Model, PartType, Percussions
-from stickslip.engine.events import (
+from stickslip.engine.fields import PERCUSSIONS, Q_1, U_0, U_1
+from stickslip.engine.program import Program, assemble
+from stickslip.engine.run import Run, Start
+from stickslip.engine.stage import Stage
+from stickslip.errors import OptionError
+from stickslip.phases.problems import (
     CLOSED,
     DIRECTION,
     FORCE_F,
@@ -40,27 +49,24 @@ from stickslip.engine.events import (
     LA,
     LIFTS,
     OPEN,
+    PUSH,
     QDOT,
     RADIUS,
     SHIFT,
     SLIDING,
     SLIP,
     STICK,
+    U_GUESS,
     A,
-    EventOptions,
-    EventRun,
 )
-from stickslip.engine.fields import PERCUSSIONS, Q_1, U_0, U_1
-from stickslip.engine.program import Program, assemble
-from stickslip.engine.run import Run, Start
-from stickslip.engine.stage import Stage
-from stickslip.errors import OptionError
+from stickslip.phases.run import EventOptions, EventRun
 from stickslip.schemes.scheme import Facts, Scheme
 
 INTEGRATORS = ("DOP853", "RK45", "Radau", "BDF", "LSODA")
 # Below this speed the direction of slip in the plane is that in which it began. The direction relaxes at the rate
 # mu la_N/(m |gamma_F|), without bound at the start; this bounds it, at an error of about 1e-3 of it in the velocities.
 START_OF_SLIP = 1e-6
+LEAST_RTOL, LEAST_ATOL = 2.3e-14, 2.3e-16  # 100 and one unit of rounding: SciPy's integrators go no further
 
 
 def motion(part: PartType, s: Stage) -> None:
@@ -93,13 +99,13 @@ def choice(part: PartType, s: Stage) -> None:
 def impact(part: PartType, s: Stage) -> None:
     """(2): velocities after an impact of the contacts that touch."""
     t, q, u_0 = s.t_0, s.q_0, s.u_0
-    u_1 = s.unknown(U_1, guess=U_0)
+    u_1 = s.unknown(U_1, guess=U_GUESS)
     P = s.unknown(PERCUSSIONS)
     before, after = (t, q, u_0), (t, q, u_1)
     s.equation(part.M(t, q) @ (u_1 - u_0) - part.W(t, q) @ P, for_=u_1)
     s.zero(part.g_dot(*after), by=P.g)
     s.zero(part.gamma(*after), by=P.gamma)
-    s.normal(part.xi_N(after, before), P.N, by=P.N, open_where=OPEN)
+    s.normal(part.xi_N(after, before) - s.known(PUSH), P.N, by=P.N, open_where=OPEN)
     s.friction(part.xi_F(after, before), P.F, radius=part.radius(*after, P.N, 0), by=P.F)
 
 
@@ -197,11 +203,17 @@ class EventDriven(Scheme):
             value = getattr(self, name)
             if not isinstance(value, int | float) or not value > 0:
                 raise OptionError(f"{name} = {value!r} of method 'event-driven' must be a number > 0")
+        for name, least in (("rtol", LEAST_RTOL), ("atol", LEAST_ATOL)):
+            if getattr(self, name) < least:
+                raise OptionError(
+                    f"{name} = {getattr(self, name)!r} of method 'event-driven' is below the rounding errors of its steps; "
+                    f"the smallest that makes sense is {least:.1e}"
+                )
 
     def compile(self, model: Model) -> tuple[Model, dict[str, Program]]:
         """Each of the problems (1) to (5) as a program of one stage."""
         stages = (motion, choice, impact, project_positions, project_velocities)
-        given = (CLOSED, OPEN, STICK, SLIDING, DIRECTION)
+        given = (CLOSED, OPEN, STICK, SLIDING, DIRECTION, PUSH, U_GUESS)
         return model, {f.__name__: assemble(model, step=(f,), given=given, name=self.name) for f in stages}
 
     def start(self, compiled: tuple[Model, dict[str, Program]], start: Start) -> Run:

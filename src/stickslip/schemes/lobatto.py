@@ -28,6 +28,11 @@ to all polynomials of that degree, so that (51*) is symmetric and of order 2s - 
 R_F_i goes with gamma_F*_i, and in steps without impacts the last one, too, where (58) is implicit Euler for the direction of
 slip.
 
+With three stages and more, a contact that is closed at some stages only has no consistent percussion: where it is open at
+q_1, (56) makes its sum P_N zero, so that R_s pulls as much as the others push, and the energy rises, in a grazing contact
+step after step. Steps in which a contact closes, or is closed at some stages only, are therefore taken with two stages, in
+which this cannot happen (not in the variant "printed"). Their order is 1 in any case.
+
 Good for: accuracy in smooth and in persistent contact, order 2s - 2; no penetration, constraints on position and velocity
 level. For s = 2 and constant mass it is RATTLE. After an impact the order drops to 1 as for every event-capturing scheme.
 Beyond the paper: qdot = B u + beta. The pair is then still of order 2s - 2, but not variational, and for s > 2 the norm of
@@ -37,76 +42,22 @@ a quaternion is kept to that order only.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 import casadi as ca
-import numpy as np
-from numpy.polynomial.legendre import Legendre
 
 from stickslip.engine.derive import PartType, Percussions
-from stickslip.engine.fields import PERCUSSIONS, Q_1, U_0, U_1, Carry, F, Field, Multipliers, N, Q, U
-from stickslip.engine.flow import StageFunction
+from stickslip.engine.fields import ONE, PERCUSSIONS, Q_1, U_0, U_1, Carry, F, Field, Multipliers, N, Q, U
+from stickslip.engine.flow import If, Step
 from stickslip.engine.stage import Stage
 from stickslip.errors import OptionError, unknown_name
 from stickslip.model.declaration import slip_speed
-from stickslip.schemes.rattle import IMPACTS, OPEN, OPEN_0, SLIDES, VARIANTS, closed_contacts, count_impacts
+from stickslip.schemes.lobatto_tableau import projection, tableau
+from stickslip.schemes.rattle import IMPACTS, OPEN, OPEN_0, SLIDES, VARIANTS, closed_contacts, count_impacts, turns
 from stickslip.schemes.scheme import Facts, Scheme
 
 FREE = Field("free", N)  # contacts without a percussion
-
-
-class Tableau(NamedTuple):
-    """Nodes c, weights b, coefficients of Lobatto IIIA (a) and Lobatto IIIB (a_hat)."""
-
-    c: np.ndarray
-    b: np.ndarray
-    a: np.ndarray
-    a_hat: np.ndarray
-
-
-@cache
-def tableau(s: int) -> Tableau:
-    """The coefficients for s stages, to round-off.
-
-    The nodes are -1, 1 and the zeros x_j of P'_(s-1), moved to [0, 1]. IIIA is collocation, a_ij the integral of the
-    Lagrange polynomial l_j up to c_i. In Legendre polynomials l_j = w_j sum_k P_k(x_j) P_k/n_k with the weights
-    w_j = 2/(s (s-1) P_(s-1)(x_j)^2) and the norms n_k = 2/(2k+1), n_(s-1) = 2/(s-1) of the Lobatto quadrature: all terms
-    are of order 1, where a Vandermonde matrix would lose a digit a stage.
-
-    >>> tableau(3).a[1] * 24
-    array([ 5.,  8., -1.])
-    """
-    P = [Legendre.basis(k) for k in range(s + 1)]
-    inner = np.sort(P[s - 1].deriv().roots().real)
-    for _ in range(2):  # roots are eigenvalues, good to 1e-14; Newton's method brings them to round-off
-        inner = inner - P[s - 1].deriv()(inner) / P[s - 1].deriv(2)(inner)
-    x = np.array([-1.0, *(inner - inner[::-1]) / 2, 1.0])
-    w = 2 / (s * (s - 1) * P[s - 1](x) ** 2)
-    norm = np.array([2 / (2 * k + 1) for k in range(s - 1)] + [2 / (s - 1)])
-    basis = np.array([P[k](x) for k in range(s)]) * w / norm[:, None]  # (k, j)
-    integral = np.array(
-        [x + 1] + [(P[k + 1](x) - P[k - 1](x)) / (2 * k + 1) for k in range(1, s)]
-    )  # of P_k from -1 to x_i
-    a, b = integral.T @ basis / 2, w / 2
-    a[0], a[-1] = 0.0, b
-    a_hat = b - b * a.T / b[:, None]  # (46)
-    a_hat[:, 0], a_hat[:, -1] = b[0], 0.0
-    return Tableau((x + 1) / 2, b, a, a_hat)
-
-
-@cache
-def projection(s: int) -> np.ndarray:
-    """Pi: values at the nodes to those of the closest polynomial of degree s - 2, in the metric of the quadrature.
-
-    >>> projection(2)
-    array([[0.5, 0.5],
-           [0.5, 0.5]])
-    """
-    c, b, _, _ = tableau(s)
-    P = np.array([Legendre.basis(k)(2 * c - 1) for k in range(s - 1)])
-    return (P.T * (2 * np.arange(s - 1) + 1)) @ (P * b)
+CHANGES = Field("changes", ONE)  # how many contacts change their status within the step
 
 
 @dataclass(frozen=True)
@@ -141,7 +92,8 @@ class Lobatto(Scheme):
             order=2 * s - 2,
             sliding_order=2 * s - 2 if self.variant == "midpoint" else 1,
             rolling_order=s - 1 if self.variant == "printed" else 2 * s - 2,
-            unknowns={"position_stage": f"{s}*n_u + {s - 1}*n_P", "velocity_stage": "n_u + n_P"},
+            unknowns={"position_stage": f"{s}*n_u + {s - 1}*n_P", "velocity_stage": "n_u + n_P"}
+            | ({"impact_positions": "2*n_u + n_P", "impact_velocities": "n_u + n_P"} if self.guarded else {}),
             levels=("position", "velocity"),
             contact_level="position",
             symmetric=True,
@@ -150,17 +102,30 @@ class Lobatto(Scheme):
         )
 
     @property
+    def guarded(self) -> bool:
+        """Whether steps with a change of contact are taken with two stages."""
+        return self.stages > 2 and self.variant != "printed"
+
+    @property
+    def remembers(self) -> bool:
+        """Whether it must know which contacts were closed."""
+        return self.guarded or self.variant == "midpoint"
+
+    @property
     def carry(self) -> Carry:  # type: ignore[override]
-        """The midpoint variant remembers which contacts were closed."""
-        return {**super().carry, OPEN_0: OPEN} if self.variant == "midpoint" else super().carry
+        return {**super().carry, OPEN_0: OPEN} if self.remembers else super().carry
 
-    def begin(self) -> tuple[StageFunction, ...]:
-        return (closed_contacts,) if self.variant == "midpoint" else ()
+    def begin(self) -> tuple[Step, ...]:
+        return (closed_contacts,) if self.remembers else ()
 
-    def step(self) -> tuple[StageFunction, ...]:
+    def step(self) -> tuple[Step, ...]:
+        second: tuple[Step, ...] = (self.velocity_stage, self.percussions)
         if self.variant == "midpoint":
-            return self.position_stage, count_impacts, self.choose_direction, self.velocity_stage, self.percussions
-        return self.position_stage, self.velocity_stage, self.percussions
+            second = (count_impacts, self.choose_direction, *second)
+        if self.guarded:
+            impact = (self.impact_positions, self.impact_velocities, self.impact_percussions)
+            second = (self.count_changes, If(CHANGES, then=impact, otherwise=second))
+        return self.position_stage, *second
 
     def position_stage(self, part: PartType, s: Stage) -> None:
         """All V_i and Q_i, and the percussions R_1, ..., R_(s-1)."""
@@ -189,7 +154,7 @@ class Lobatto(Scheme):
                 part.g_N(t[i], Q[i]) - part.reach(q_0),
                 R[i - 1].N,
                 by=R[i - 1].N,
-                mark_open=OPEN if i == stages[-1] else None,
+                mark_open=self._open(i),
             )  # (52)
         for j in stages[:-1]:
             i = (
@@ -245,7 +210,40 @@ class Lobatto(Scheme):
         least = masks[0]
         for mask in masks[1:]:
             least = ca.fmin(least, mask)
-        s.update(SLIDES, least - 2 * s.known(IMPACTS))
+        s.update(SLIDES, ca.if_else(turns(part), least - 2 * s.known(IMPACTS), -1))
+
+    # -- steps in which a contact changes its status -----------------------------------------------------------------------
+
+    def count_changes(self, part: PartType, s: Stage) -> None:
+        """Contacts that close in this step, or are closed at some of its stages only."""
+        marks = [s.known(field) for field in map(self._open, range(1, self.stages)) if field is not None]
+        most = least = marks[0]
+        for mark in marks[1:]:
+            most, least = ca.fmax(most, mark), ca.fmin(least, mark)
+        partly, closes = (most > 0) * (least <= 0), (s.known(OPEN_0) > 0) * (most <= 0)
+        s.total(CHANGES, ca.sum1(partly + closes))
+
+    def impact_positions(self, part: PartType, s: Stage) -> None:
+        """The first stage with s = 2."""
+        self._two_stages.position_stage(part, s)
+
+    def impact_velocities(self, part: PartType, s: Stage) -> None:
+        """The second stage with s = 2."""
+        self._two_stages.velocity_stage(part, s)
+
+    def impact_percussions(self, part: PartType, s: Stage) -> None:
+        """Percussions with s = 2."""
+        self._two_stages.percussions(part, s)
+
+    @property
+    def _two_stages(self) -> Lobatto:
+        return replace(self, stages=2, variant="mean")
+
+    def _open(self, i: int) -> Field | None:
+        """The mask of contacts that are open at stage i; that of the last one is remembered."""
+        if i == self.stages - 1:
+            return OPEN
+        return Field(f"open_at_{i + 1}", N) if self.guarded else None
 
     def _slips(self, j: int) -> Field | None:
         return Field(f"slips_{j + 1}", F) if self.variant == "midpoint" else None

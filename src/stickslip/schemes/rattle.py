@@ -170,4 +170,17 @@ def count_impacts(part: PartType, s: Stage) -> None:
 
 def choose_direction(part: PartType, s: Stage) -> None:
     """Elements for (34*): those that slip, in a step without impacts."""
-    s.update(SLIDES, s.known(SLIPS) - 2 * s.known(IMPACTS))
+    s.update(SLIDES, ca.if_else(turns(part), s.known(SLIPS) - 2 * s.known(IMPACTS), -1))
+
+
+def turns(part: PartType) -> ca.SX:
+    """Components whose direction, or coefficient, changes while they slide.
+
+    A single component with a coefficient that is free of velocities has only a sign. There (34) and (34*) are the same, but
+    (34) has a solution where a sign that is given in advance has none (Painleve's paradox).
+    """
+    e, rows = part.expressions, [ca.SX(0, 1)]
+    for k, f in enumerate(part.frictions):
+        varies = f.size > 1 or ca.depends_on(ca.vertcat(e.mu[k], e.radius[k]), e.u)
+        rows.append(ca.SX.ones(f.size) if varies else ca.SX.zeros(f.size))
+    return ca.vertcat(*rows)

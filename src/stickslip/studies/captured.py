@@ -17,10 +17,13 @@ import casadi as ca
 import numpy as np
 
 from stickslip.engine.derive import PartType
-from stickslip.engine.events import GAP, EventOptions, EventRun, History, Modes, Phase, Transition, Trouble
 from stickslip.engine.fields import PERCUSSIONS, Q_1, U_1
 from stickslip.engine.run import ProgramRun, Start
 from stickslip.model.system import System
+from stickslip.phases.history import History, Modes, Phase, Transition
+from stickslip.phases.problems import GAP, Trouble
+from stickslip.phases.run import EventOptions, EventRun
+from stickslip.phases.settle import START
 from stickslip.schemes import EventDriven, GeneralizedAlpha, Lobatto, Rattle, Scheme
 from stickslip.schemes.alpha_motion import A_0, A_BAR_0, LA_0, LA_BAR_0
 from stickslip.solution import Names
@@ -49,36 +52,36 @@ class Passage(EventRun):
 
     def through(self, t_0: float, q: np.ndarray, u: np.ndarray, modes: Modes, t_1: float, late: float) -> History:
         """What happens from t_0 to t_1: phases and events; the first event may also come until `late`."""
-        self.t, self.modes, self.history = t_0, modes, []
-        self._place(q, u)
-        self._floor = np.minimum(self._see(t_0, self.y)[GAP], 0.0)
+        c, self.history = self.course, []
+        self._place(t_0, q, u, modes)
+        c.floor = np.minimum(c.see(t_0, c.y)[GAP], 0.0)
         self._step, bound = t_1 - t_0, late
-        while self.t < t_1:
-            begin = self.t, *self._copy()
+        while c.t < t_1:
+            begin = c.t, *c.copy()
             event = self._integrate(bound)
-            self.history.append(Phase(*begin, self.t if event is not None else t_1, self.modes, 0))
+            self.history.append(Phase(*begin, c.t if event is not None else t_1, c.modes, 0))
             if event is None:
                 return self.history
             if len(self.history) > 2 * self.options.max_events:
                 raise Trouble("motion", f"more than {self.options.max_events} events in the step to t = {t_1:.9g}")
-            self._transition(event)
+            self._settle(event)
             bound = t_1
-        if self.t > t_1:
-            self.history.append(Phase(self.t, *self._copy(), t_1, self.modes, 0))
+        if c.t > t_1:
+            self.history.append(Phase(c.t, *c.copy(), t_1, c.modes, 0))
         return self.history
 
     def settled(self, t: float, q: np.ndarray, u: np.ndarray, modes: Modes) -> Transition:
         """The modes of a state whose contacts in `modes` touch: the start of a run, or the end of a sequence of bounces."""
-        self.t, self.modes, self.history = t, modes, []
-        self._place(q, u)
-        self._settle()
+        self.history = []
+        self._place(t, q, u, modes)
+        self._settle(START)
         now = self.history[0]
         assert isinstance(now, Transition)
         return now
 
-    def _place(self, q: np.ndarray, u: np.ndarray) -> None:
-        self.y[:] = 0.0
-        self.y[: self.n_q + self.n_u] = np.concatenate([q, u])
+    def _place(self, t: float, q: np.ndarray, u: np.ndarray, modes: Modes) -> None:
+        c = self.course
+        c.t, c.modes, c.y = t, modes, np.concatenate([q, u, np.zeros(c.P.size)])
 
 
 class CapturedTape:

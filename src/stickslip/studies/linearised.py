@@ -21,8 +21,8 @@ import casadi as ca
 import numpy as np
 
 from stickslip.engine.derive import Instance, Model, PartType, Percussions
-from stickslip.engine.events import Modes
 from stickslip.errors import ModelError
+from stickslip.phases.history import Modes
 from stickslip.schemes.event_driven import START_OF_SLIP
 from stickslip.studies.numeric import Factor, Numeric
 

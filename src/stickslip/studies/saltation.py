@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from stickslip.engine.events import Jump, Transition
+from stickslip.phases.history import Jump, Transition
 from stickslip.solution import Names
 from stickslip.studies.linearised import Mechanism, Rates, Watched
 

@@ -10,12 +10,12 @@ from weakref import WeakKeyDictionary
 import casadi as ca
 import numpy as np
 
-from stickslip.engine.events import History, recorded
 from stickslip.engine.run import Start
 from stickslip.errors import MethodError, NoDerivativeError, OptionError, unknown_name
 from stickslip.model.declaration import TIME
 from stickslip.model.system import System
 from stickslip.notebook import ShownAsText
+from stickslip.phases.history import History, recorded
 from stickslip.schemes import EventDriven, Scheme
 from stickslip.schemes.spec import label, scheme_of
 from stickslip.solution import Solution

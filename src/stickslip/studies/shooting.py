@@ -18,7 +18,6 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from stickslip.engine.events import Phase
 from stickslip.errors import (
     ConvergenceError,
     InitialStateError,
@@ -29,6 +28,7 @@ from stickslip.errors import (
 )
 from stickslip.model.declaration import TIME
 from stickslip.model.system import System
+from stickslip.phases.history import Phase
 from stickslip.schemes import EventDriven
 from stickslip.schemes.spec import scheme_of
 from stickslip.studies.numeric import Numeric

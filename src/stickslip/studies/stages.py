@@ -18,7 +18,7 @@ import casadi as ca
 import numpy as np
 
 from stickslip.engine.fields import DT, Q_0, T_0, T_1, U_0, Field, Space, expand
-from stickslip.engine.flow import StageFunction
+from stickslip.engine.flow import If, StageFunction, stages_of
 from stickslip.engine.numbering import Kind
 from stickslip.engine.program import Program
 from stickslip.engine.stage import BALL, NORMAL, Stage
@@ -165,8 +165,16 @@ class StepDerivative:
 
     def __init__(self, program: Program, scheme: Scheme, wrt: Sequence[int]):
         self.program, self.n_p = program, len(wrt)
-        self._begin = [StageDerivative(stage, program, wrt) for stage in scheme.begin()]  # type: ignore[arg-type]
-        self._step = [StageDerivative(stage, program, wrt) for stage in scheme.step()]  # type: ignore[arg-type]
+        self._begin = [StageDerivative(stage, program, wrt) for stage in stages_of(scheme.begin())]
+        self._step: list[StageDerivative] = []
+        self._instead: list[tuple[Field, list[StageDerivative]]] = []
+        for item in scheme.step():
+            if isinstance(item, If):
+                self._instead.append(
+                    (item.test, [StageDerivative(each, program, wrt) for each in stages_of(item.then)])
+                )
+            smooth = item.otherwise if isinstance(item, If) else (item,)
+            self._step += [StageDerivative(each, program, wrt) for each in stages_of(smooth)]
         self.carry = dict(zip(expand(scheme.carry), expand(scheme.carry.values()), strict=True))
         self.memory = [Q_0, U_0, *[f for f in self.carry if f not in (Q_0, U_0)]]
         self.size = {f: program.layout.size[f] for f in self.memory}
@@ -193,10 +201,17 @@ class StepDerivative:
         """One step, from the memory before it and after it."""
         D, P = self._seeds(self.memory, self.n)
         written: set[Field] = set()
-        for stage in self._step:
+        for stage in self._taken(after):
             written |= {*stage.unknowns, *stage.updated, *stage.marked}
             stage.push(self._values_of(before, after, written, t_0, t_1, dt), p, D, P)
         return self._map(D, [self.carry.get(f, f) for f in self.memory], self.n)
+
+    def _taken(self, after: np.ndarray) -> Sequence[StageDerivative]:
+        """The stages of a step. A branch that is taken at an impact begins the step anew, as that of lobatto does."""
+        for test, stages in self._instead:
+            if (after[self.program.layout.places(test)] > 0).any():
+                return stages
+        return self._step
 
     def _seeds(self, fields: Sequence[Field], n: int) -> tuple[dict[Field, np.ndarray], np.ndarray]:
         eye, D, at = np.eye(n, n + self.n_p), {}, 0

@@ -18,8 +18,8 @@ import casadi as ca
 import numpy as np
 
 from stickslip.engine.derive import derive
-from stickslip.engine.events import History, Phase
 from stickslip.model.system import System
+from stickslip.phases.history import History, Phase
 from stickslip.schemes import EventDriven
 from stickslip.solution import Names
 from stickslip.studies.linearised import Mechanism, Tangent

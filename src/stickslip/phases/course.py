@@ -1,0 +1,143 @@
+"""Where an event-driven run is: time, state and modes, and what can be done with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from stickslip.engine.derive import Model, PartType
+from stickslip.engine.fields import Q_1, U_1, Field
+from stickslip.engine.program import Program
+from stickslip.engine.run import Start
+from stickslip.phases.history import Jump, Modes
+from stickslip.phases.problems import FORCE_F, LA, QDOT, A, Element, Problems, elements_of, percussions_of
+
+NO_SLIP = 1e-10  # speed, relative to the velocities, that counts as none
+QUATERNION = 4
+
+
+class Course:
+    """The state y = (q, u, percussions since the last output) at the time t, in modes that last until the next event."""
+
+    def __init__(self, model: Model, programs: Mapping[str, Program], start: Start):
+        size = programs["motion"].layout.size
+        self.problems, self.elements = Problems(programs, start), elements_of(model)
+        self.n_q, self.n_u, self.n_N, self.n_F = start.q.size, start.u.size, size[LA.N], size[LA.F]
+        self.percussions = [size[each] for each in LA.fields]
+        self.t, self.y = start.t, np.concatenate([start.q, start.u, np.zeros(sum(self.percussions))])
+        self.modes = Modes(np.zeros(self.n_N), np.zeros(self.n_F), np.zeros(self.n_F))
+        self.floor = np.zeros(self.n_N)  # gaps at the last event where they are negative by rounding errors
+        self.scale = 1.0  # of accelerations
+        self._units = [(rows, float(np.linalg.norm(start.q[rows]))) for rows in quaternions(model)]
+
+    @property
+    def q(self) -> np.ndarray:
+        """Coordinates, a view."""
+        return self.y[: self.n_q]
+
+    @property
+    def u(self) -> np.ndarray:
+        """Velocities, a view."""
+        return self.y[self.n_q : self.n_q + self.n_u]
+
+    @property
+    def P(self) -> np.ndarray:
+        """Percussions since the last output, a view."""
+        return self.y[self.n_q + self.n_u :]
+
+    @property
+    def size(self) -> float:
+        """Of the coordinates, at least 1."""
+        return max(1.0, float(np.abs(self.q).max(initial=0.0)))
+
+    def copy(self) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates and velocities."""
+        return self.q.copy(), self.u.copy()
+
+    def no_slip(self, y: np.ndarray) -> float:
+        """The speed that counts as no slip."""
+        return NO_SLIP * max(1.0, float(np.abs(y[self.n_q : self.n_q + self.n_u]).max(initial=0.0)))
+
+    def is_off(self, element: Element) -> bool:
+        """Whether a friction element has normal contacts, and none of them is closed."""
+        return element.is_off(self.modes.closed)
+
+    def see(self, t: float, y: np.ndarray) -> dict[Field, np.ndarray]:
+        """The motion (1) at any state in the present modes."""
+        q, u, m = y[: self.n_q], y[self.n_q : self.n_q + self.n_u], self.modes
+        v = self.problems.motion(t, q, u, m.closed, m.stick, m.direction, scale=self.scale)
+        self.scale = np.abs(v[A]).max(initial=1.0)
+        return v
+
+    def rate(self, t: float, y: np.ndarray) -> np.ndarray:
+        """The right-hand side of the differential equation of y."""
+        v = self.see(t, y)
+        return np.concatenate([v[QDOT], v[A], v[LA.g], v[LA.gamma], v[LA.N], v[FORCE_F]])
+
+    def jump(self, touching: np.ndarray, push: float = 0.0, guess: np.ndarray | None = None) -> Jump:
+        """An impact (2) of the contacts that touch; with `push` they are made to separate at that speed.
+
+        guess: where the iterations for the velocities start, if not from those before.
+        """
+        (q, u), open_ = self.copy(), np.where(touching, -1.0, 1.0)
+        start, speed = u if guess is None else guess, np.where(touching, push, 0.0)
+        v = self.problems.impact(self.t, q, u, open_, speed, start, scale=np.abs(u).max(initial=push + 1.0))
+        return Jump(u, v[U_1].copy(), percussions_of(v))
+
+    def take(self, jump: Jump) -> None:
+        """Go on with the velocities after an impact."""
+        self.u[:] = jump.u_1
+        self.P[:] += jump.P
+
+    def project(self, *, velocities: bool = True, recorded: bool = False) -> float:
+        """q (and u) onto the constraints of the modes (4, 5); how far that was.
+
+        recorded: the jump of the velocities belongs to the motion, as at the end of a sequence of bounces, and its percussion
+        counts; else it takes back an error of the integration.
+        """
+        m, (q_0, u_0) = self.modes, self.copy()
+        for rows, length in self._units:
+            self.q[rows] *= length / np.linalg.norm(self.q[rows])
+        self.q[:] = self.problems.project_q(self.t, self.q, m.closed)[Q_1]
+        for rows, length in self._units:
+            self.q[rows] *= length / np.linalg.norm(self.q[rows])
+        if velocities:
+            v = self.problems.project_u(self.t, self.q, u_0, m.closed, m.stick, scale=np.abs(u_0).max(initial=1.0))
+            self.u[:] = v[U_1]
+            if recorded:
+                self.P[:] += percussions_of(v)
+        return max(np.abs(self.q - q_0).max(initial=0.0), np.abs(self.u - u_0).max(initial=0.0))
+
+
+def quaternions(model: Model) -> list[slice]:
+    """Four coordinates in a row whose length no velocity changes, found for random numbers.
+
+    Rotations of a quaternion keep its length in exact arithmetic; an integrator keeps it to its tolerance only.
+    """
+    random, out, first = np.random.default_rng(0), [], 0
+    for node in model.nodes:
+        part = node.type
+        if part.n_q > part.n_u:
+            out += [slice(first + k, first + k + QUATERNION) for k in _invariant(part, random)]
+        first += part.n_q
+    return out
+
+
+def _invariant(part: PartType, random: np.random.Generator) -> list[int]:
+    import casadi as ca
+
+    from stickslip.engine.mechanics import T
+
+    e = part.expressions
+    f = ca.Function("qdot", [T, e.q, e.u, e.p], [e.qdot])
+    draws = [[random.uniform(0.5, 1.5, n) for n in (1, part.n_q, part.n_u, e.p.numel())] for _ in range(3)]
+    rates = [(q, np.array(f(t, q, u, p)).ravel()) for t, q, u, p in draws]
+    found: list[int] = []
+    for k in range(part.n_q - QUATERNION + 1):
+        rows = slice(k, k + QUATERNION)
+        still = all(abs(q[rows] @ rate[rows]) <= 1e-12 for q, rate in rates)
+        moves = any(np.abs(rate[rows]).max() > 1e-6 for _, rate in rates)
+        if still and moves and (not found or k >= found[-1] + QUATERNION):
+            found.append(k)
+    return found

@@ -1,0 +1,137 @@
+"""The five problems of `schemes.event_driven` as functions of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from stickslip.engine.derive import Model
+from stickslip.engine.fields import PERCUSSIONS, Q_0, Q_1, T_0, U_0, U_1, F, Field, Multipliers, N, Q, U, expand
+from stickslip.engine.program import Program
+from stickslip.engine.run import Start
+
+# What the search for events knows and sees. Masks of modes: CLOSED and STICK are 1 or 0, OPEN is positive for yes.
+CLOSED, OPEN, STICK, SLIDING = Field("closed", N), Field("open", N), Field("stick", F), Field("sliding", F)
+DIRECTION = Field("direction", F)  # of slip, zero where an element does not slide
+A, LA, FORCE_F, RADIUS = Field("a", U), Multipliers("la"), Field("force.F", F), Field("radius", F)
+QDOT, GAP, GAP_DOT, SLIP = Field("qdot", Q), Field("gap", N), Field("gap_dot", N), Field("slip", F)
+LIFTS = Field("lifts", N)  # contacts at rest that will open
+SHIFT = Field("shift", U)
+PUSH = Field("push", N)  # velocities at which contacts are made to separate: zero, but for a first guess
+U_GUESS = Field("u_guess", U)  # where the iterations of an impact start
+
+ROUND_OFF = 1e-12  # relative residual of the five problems: their linear systems are solved to about 1e-14
+
+
+class Trouble(Exception):
+    """The run cannot go on; `advance` makes a failure of it."""
+
+    def __init__(self, stage: str, message: str, residual: float = np.nan):
+        super().__init__(message)
+        self.stage, self.residual = stage, residual
+
+
+class Routine:
+    """A program of one stage as a function of numbers: fields in, fields out."""
+
+    def __init__(self, program: Program, inputs: Sequence[Field], outputs: Sequence[Field | Multipliers], start: Start):
+        from stickslip.engine.advance import allow_sweeps, workspace
+
+        layout = program.layout
+        self._program, self._work, self._memory = program, workspace(program), np.zeros(layout.total)
+        allow_sweeps(program.tables, self._work)
+        self._memory[: layout.parameters] = start.parameters
+        self._inputs, self._record = layout.places(*inputs), layout.places(*outputs)
+        seen = list(expand(outputs))
+        ends = np.cumsum([0, *[layout.size[each] for each in seen]])
+        self._slices = {each: slice(a, b) for each, a, b in zip(seen, ends[:-1], ends[1:], strict=True)}
+        self._counts = np.zeros(len(program.solved), np.int64), np.zeros(len(program.solved))
+        self._iterations, self._prox = start.max_iterations, start.prox
+        self.name = program.solved[0]
+
+    @property
+    def start(self) -> np.ndarray:
+        """Where the next iterations start: all fields."""
+        return self._memory[self._program.layout.parameters :]
+
+    @start.setter
+    def start(self, values: np.ndarray) -> None:
+        self._memory[self._program.layout.parameters :] = values
+
+    def __call__(self, *values: float | np.ndarray, scale: float = 1.0) -> dict[Field, np.ndarray]:
+        """Solve, to ROUND_OFF of `scale`, the expected size of the unknowns; once more if they are found to be larger."""
+        from stickslip.engine.advance import Options, call
+
+        p, out = self._program, np.empty(self._record.size)
+        given = np.concatenate([np.atleast_1d(v) for v in values])
+        for expected in (scale, 1e3 * scale, 1e6 * scale):
+            options = Options(ROUND_OFF * max(1.0, expected), self._iterations, self._prox)
+            failed = call(
+                p.step,
+                p.tables,
+                self._memory,
+                self._work,
+                options,
+                self._inputs,
+                given,
+                self._record,
+                out,
+                *self._counts,
+            )
+            size = np.abs(out).max(initial=1.0)
+            if failed < 0 and np.isfinite(size):
+                return {each: out[s] for each, s in self._slices.items()}
+            if not size > expected:
+                break
+        residual, name = float(self._counts[1].max(initial=0.0)), p.solved[0]
+        raise Trouble(
+            name, f"the problem of {name.replace('_', ' ')} has no solution, residual {residual:.2e}", residual
+        )
+
+
+class Element(NamedTuple):
+    """A friction element: its rows, and its normal contacts."""
+
+    rows: slice
+    normals: tuple[int, ...]
+
+    def is_off(self, closed: np.ndarray) -> bool:
+        """Whether it has normal contacts, and none of them is closed."""
+        return bool(self.normals) and not closed[list(self.normals)].any()
+
+
+def elements_of(model: Model) -> tuple[Element, ...]:
+    """All friction elements of a model, in the order of their rows."""
+    out, n_N, n_F = [], 0, 0
+    for part in model.parts:
+        for f in part.type.frictions:
+            rows = slice(n_F + f.first, n_F + f.first + f.size)
+            out.append(Element(rows, tuple(n_N + i for i in f.normals)))
+        n_N, n_F = n_N + part.type.n["N"], n_F + part.type.n["F"]
+    return tuple(out)
+
+
+class Problems:
+    """All five, for one run."""
+
+    def __init__(self, programs: Mapping[str, Program], start: Start):
+        state, modes = (T_0, Q_0, U_0), (CLOSED, STICK, DIRECTION)
+        seen = (A, QDOT, LA.g, LA.gamma, LA.N, FORCE_F, RADIUS, GAP, GAP_DOT, SLIP)
+        self.motion = Routine(programs["motion"], (*state, *modes), seen, start)
+        given = (*state, OPEN, SLIDING, DIRECTION)
+        self.choice = Routine(programs["choice"], given, (LIFTS, LA.F, RADIUS), start)
+        self.impact = Routine(programs["impact"], (*state, OPEN, PUSH, U_GUESS), (U_1, PERCUSSIONS), start)
+        self.project_q = Routine(programs["project_positions"], (T_0, Q_0, CLOSED), (Q_1,), start)
+        project_u = programs["project_velocities"]
+        self.project_u = Routine(project_u, (*state, CLOSED, STICK), (U_1, PERCUSSIONS), start)
+
+    @property
+    def all(self) -> tuple[Routine, ...]:
+        return self.motion, self.choice, self.impact, self.project_q, self.project_u
+
+
+def percussions_of(v: Mapping[Field, np.ndarray]) -> np.ndarray:
+    """All of them in one vector, in the order of SPACES."""
+    return np.concatenate([v[each] for each in PERCUSSIONS.fields])

@@ -1,0 +1,220 @@
+"""The loop of event-driven integration: smooth phases by SciPy, events by root finding, modes by complementarity."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from stickslip.engine.derive import Model
+from stickslip.engine.fields import RESULTS
+from stickslip.engine.program import Program
+from stickslip.engine.run import Failure, Keep, Rows, Start
+from stickslip.engine.state import State
+from stickslip.phases.course import Course
+from stickslip.phases.history import HISTORY, Modes, Phase
+from stickslip.phases.problems import SLIP, Trouble
+from stickslip.phases.search import first_event
+from stickslip.phases.settle import JAM, START, transition
+
+if TYPE_CHECKING:
+    from scipy.integrate import OdeSolver
+
+SHORTEST = 1e-10  # of the distance of the output: steps below it lead nowhere
+
+
+class EventOptions(NamedTuple):
+    """As in `schemes.EventDriven`."""
+
+    rtol: float
+    atol: float
+    integrator: str
+    rest_velocity: float
+    max_events: int
+
+
+class EventRun:
+    """One trajectory, see `engine.run.Run`. Iterations count right-hand sides, residuals are the drift from the constraints."""
+
+    stages: tuple[str, ...] = ("motion",)
+    failure: Failure | None
+
+    def __init__(self, model: Model, programs: Mapping[str, Program], start: Start, options: EventOptions):
+        self.options, self.start, self.course = options, start, Course(model, programs, start)
+        self.history = HISTORY.get()
+        self.done, self.seconds, self.failure, self.first = 0, 0.0, None, 0
+        sizes = [self.course.n_q, self.course.n_u, *self.course.percussions]
+        self.columns = {"t": 1} | dict(zip([each.name for each in RESULTS], sizes, strict=True))
+        self.columns |= {"events": 1, "last_event": 1}
+        self._step = start.dt  # the first one that the integrator tries
+        self._events, self._last_event, self._calls, self._drift = 0, np.nan, 0, 0.0  # of the present interval
+        if start.state is not None:
+            self.state = start.state
+        self.first_row = self._row()
+
+    # -- what `solve` sees -----------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> State:
+        """Where the run is: modes and step of the integrator, and where the iterations of the five problems start."""
+        c = self.course
+        numbers = np.array([self._step, c.scale, self._events, self._last_event])
+        arrays = {"numbers": numbers, "floor": c.floor, **vars(c.modes)}
+        arrays |= {routine.name: routine.start for routine in c.problems.all}
+        memory = {name: array.copy() for name, array in arrays.items()}
+        return State(self.start.method, self.start.t, self.start.dt, self.first + self.done, c.t, *c.copy(), memory)
+
+    @state.setter
+    def state(self, state: State) -> None:
+        c, m = self.course, state.memory
+        c.y = np.concatenate([state.q, state.u, np.zeros(sum(c.percussions))])
+        c.modes = Modes(m["closed"].copy(), m["stick"].copy(), m["direction"].copy())
+        self._step, c.scale, events, self._last_event = m["numbers"].tolist()
+        self._events, c.floor = int(events), m["floor"].copy()
+        for routine in c.problems.all:
+            routine.start = m[routine.name]
+        c.t, self.first, self.done = state.t, state.step, 0
+
+    def step(self, count: int) -> Rows:
+        """So many intervals of the output, or fewer if one fails; `failure` says why."""
+        begin, rows, stats = time.perf_counter(), [], []
+        for _ in range(count):
+            before = self.state
+            try:
+                self._interval(self.first + self.done)
+            except Trouble as trouble:
+                t_1 = self.start.t + (self.first + self.done + 1) * self.start.dt
+                self.failure = Failure(t_1, trouble.stage, trouble.residual, str(trouble))
+                done = self.done
+                self.state = before
+                self.first, self.done = before.step - done, done
+                break
+            self.done += 1
+            rows.append(self._row())
+            stats.append((self._calls, self._drift))
+        self.seconds += time.perf_counter() - begin
+        calls, drifts = (np.array([s[k] for s in stats]).reshape(-1, 1) for k in range(2))
+        return Rows(np.array(rows).reshape(-1, self.first_row.size), calls.astype(np.int64), drifts.astype(float))
+
+    def advance(self, keep: Keep, interrupted: Callable[[], bool], show: Callable[[int], None]) -> None:
+        """All intervals of the output."""
+        while not self.complete and self.failure is None and not interrupted():
+            keep.take(self.step(1))
+            show(self.done)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the end time is reached."""
+        return self.done >= self.start.steps
+
+    def _row(self) -> np.ndarray:
+        t = self.start.t + (self.first + self.done) * self.start.dt
+        return np.concatenate([[t], self.course.y, [self._events, self._last_event]])
+
+    # -- one interval ----------------------------------------------------------------------------------------------
+
+    def _interval(self, k: int) -> None:
+        """From output time k to the next; the percussions are those of this interval."""
+        c, t_end = self.course, self.start.t + (k + 1) * self.start.dt
+        c.P[:] = 0.0
+        self._events, self._last_event, self._calls, self._drift = 0, np.nan, 0, 0.0
+        if k == 0:
+            self._settle(START)
+        while c.t < t_end:
+            begin = c.t, *c.copy()
+            event = self._integrate(t_end)
+            if self.history is not None:
+                self.history.append(Phase(*begin, c.t, c.modes, k + 1))
+            if event != JAM:
+                self._drift = max(self._drift, c.project())
+            if event is None:
+                break
+            self._events += 1
+            self._last_event = c.t
+            if self._events > self.options.max_events:
+                raise Trouble(
+                    "motion",
+                    f"more than {self.options.max_events} events before t = {c.t:.9g}: impacts accumulate, or a contact "
+                    "chatters. An event-capturing method such as rattle passes such points; a larger rest_velocity or "
+                    "max_events may do",
+                )
+            self._settle(event)
+        c.t = t_end
+        self._follow_directions()
+
+    def _settle(self, event: int) -> None:
+        o = self.options
+        now = transition(self.course, event, o.rest_velocity, o.max_events, self.done + 1)
+        if self.history is not None:
+            self.history.append(now)
+
+    def _integrate(self, t_end: float) -> int | None:
+        """Integrate to the next event, or to t_end; which event it is.
+
+        Where sliding contact comes to a point from which it cannot go on, trial steps fail; shorter ones lead up to it.
+        """
+        c = self.course
+        while True:
+            t_a = c.t
+            try:
+                return self._phase(t_end)
+            except (Trouble, ValueError, ArithmeticError, RuntimeError, np.linalg.LinAlgError) as trouble:
+                if self._step > SHORTEST * self.start.dt:
+                    self._step = min(self._step, t_end - c.t) * (0.1 if c.t == t_a else 1.0)
+                    continue
+                if not (c.modes.closed > 0).any() or not c.modes.direction.any():
+                    raise _in_words(trouble, c.t) from trouble
+                self._step = self.start.dt
+                return JAM
+
+    def _phase(self, t_end: float) -> int | None:
+        c, longest = self.course, 0.0
+        phase = self._solver(c.t, c.y, t_end)
+        while phase.status == "running":
+            t_a, y_a = phase.t, phase.y
+            _advance(phase)
+            found = first_event(c, phase.dense_output(), t_a, phase.t)
+            if found is not None:
+                t_event, event = found
+                # Dense output is of lower order than the steps: integrate to the event itself.
+                last = self._solver(t_a, y_a, t_event) if t_event > t_a else None
+                while last is not None and last.status == "running":
+                    _advance(last)
+                self._calls += phase.nfev + (0 if last is None else last.nfev)
+                c.t, c.y = t_event, (y_a if last is None else last.y).copy()
+                return event
+            longest = max(longest, phase.t - t_a)
+            c.t, c.y = phase.t, phase.y.copy()
+        self._calls += phase.nfev
+        c.t, self._step = t_end, 2 * longest  # the error control takes it back if it must
+        return None
+
+    def _solver(self, t: float, y: np.ndarray, t_bound: float) -> OdeSolver:
+        from scipy import integrate  # here, because it takes as long to import as all of stickslip
+
+        o, first = self.options, min(self._step, t_bound - t)
+        method = getattr(integrate, o.integrator)
+        return method(self.course.rate, t, y, t_bound, rtol=o.rtol, atol=o.atol, first_step=first)
+
+    def _follow_directions(self) -> None:
+        """Directions of slip in the plane turn with the slip."""
+        c = self.course
+        slip = c.see(c.t, c.y)[SLIP]
+        for e in c.elements:
+            d, v = c.modes.direction[e.rows], slip[e.rows]
+            if d.size > 1 and d.any() and np.linalg.norm(v) > 2 * c.no_slip(c.y):
+                direction = c.modes.direction.copy()  # a history keeps the modes of earlier phases
+                direction[e.rows] = v / np.linalg.norm(v)
+                c.modes = Modes(c.modes.closed, c.modes.stick, direction)
+
+
+def _advance(solver: OdeSolver) -> None:
+    message = solver.step()
+    if solver.status == "failed":
+        raise Trouble("motion", f"the integrator stops at t = {solver.t:.9g}: {message}")
+
+
+def _in_words(error: Exception, t: float) -> Trouble:
+    return error if isinstance(error, Trouble) else Trouble("motion", f"the integrator stops at t = {t:.9g}: {error}")

@@ -1,0 +1,75 @@
+"""The next event: the first of many functions of time to become negative."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from stickslip.phases.course import Course
+from stickslip.phases.problems import FORCE_F, GAP, GAP_DOT, LA, RADIUS, SLIP
+
+TOUCHING = 16 * np.finfo(float).eps  # of the size of the coordinates: what counts as touching
+MARGIN = 1e-10  # forces: relative distance to zero, or to the friction cone, that counts as none
+SAMPLES = 4  # of every step of the integrator, in search of events; gaps are followed to their minima in between
+
+
+class Sample(NamedTuple):
+    """A look at a step: numbers that are positive as long as the modes last, and velocities of open gaps (1 for closed)."""
+
+    t: float
+    lasting: np.ndarray
+    gap_dot: np.ndarray
+
+
+def first_event(
+    course: Course, dense: Callable[[float], np.ndarray], t_a: float, t_b: float
+) -> tuple[float, int] | None:
+    """The first event in a step, if there is one: its time and its number (contacts, then friction elements)."""
+    if not course.n_N and not course.elements:
+        return None
+
+    def look(t: float) -> Sample:
+        return _watch(course, t, dense(t))
+
+    def root(what: str, j: int, a: float, b: float) -> float:
+        return _root(lambda t: float(getattr(look(t), what)[j]), a, b)
+
+    before = look(t_a)
+    for t in np.linspace(t_a, t_b, SAMPLES + 1)[1:]:
+        now = look(t)
+        turned = np.flatnonzero((before.gap_dot < 0) & (now.gap_dot > 0))  # a gap had its minimum in between
+        minima = sorted(root("gap_dot", int(j), before.t, t) for j in turned)
+        for sample in [*map(look, minima), now]:
+            below = np.flatnonzero(sample.lasting < 0)
+            if below.size:
+                return min((root("lasting", int(j), before.t, sample.t), int(j)) for j in below)
+            before = sample
+    return None
+
+
+def _watch(course: Course, t: float, y: np.ndarray) -> Sample:
+    """Contacts first, then friction elements."""
+    v, m = course.see(t, y), course.modes
+    force = MARGIN * max(1.0, np.abs(v[LA.N]).max(initial=0.0))
+    reach = TOUCHING * max(1.0, np.abs(y[: course.n_q]).max(initial=0.0))
+    closed = m.closed > 0
+    out = [np.where(closed, v[LA.N] + force, v[GAP] - course.floor + reach)]
+    for e in course.elements:
+        d, stick = m.direction[e.rows], m.stick[e.rows][0] > 0
+        if stick:
+            out.append(np.array([v[RADIUS][e.rows][0] - np.linalg.norm(v[FORCE_F][e.rows]) + force]))
+        else:
+            out.append(np.array([d @ v[SLIP][e.rows] + course.no_slip(y) if d.any() else 1.0]))
+    return Sample(t, np.concatenate(out), np.where(closed, 1.0, v[GAP_DOT]))
+
+
+def _root(f: Callable[[float], float], a: float, b: float) -> float:
+    """The zero of f in [a, b], to round-off; a if f has its last sign there already."""
+    if (f(a) <= 0) == (f(b) < 0):
+        return a
+    from scipy.optimize import brentq  # here, because it takes as long to import as all of stickslip
+
+    root, _ = brentq(f, a, b, xtol=1e-16, rtol=4 * np.finfo(float).eps, maxiter=200, full_output=True, disp=False)
+    return float(root)
