@@ -400,8 +400,10 @@ class ProgramRun:
         names = [name for name in dict.fromkeys(trouble.solvers) if name != "start"]
         tried += f", and by {', '.join(names)} on the linearised problem" if names else ""
         if trouble.no_solution and stage.endswith("accelerations"):  # a linear problem: enumeration is a proof
-            what = "no acceleration exists here: every normal force would press a sliding contact into its obstacle (Painlevé's "
-            what += f"paradox). Residual of the {stage.replace('_', ' ')} {reached} (tolerance {tolerance:g})"
+            what = "no acceleration exists here: every normal force would press a sliding contact into its obstacle "
+            what += (
+                f"(Painlevé's paradox). Residual of the {stage.replace('_', ' ')} {reached} (tolerance {tolerance:g})"
+            )
             tried += ", proved by enumeration of all modes"
             remedy = "less friction does, or a method without accelerations, such as rattle"
         elif trouble.no_solution:
