@@ -11,7 +11,7 @@ from stickslip.engine.fields import Q_1, U_1, Field
 from stickslip.engine.program import Program
 from stickslip.engine.run import Start
 from stickslip.phases.history import Jump, Modes
-from stickslip.phases.problems import FORCE_F, LA, QDOT, A, Element, Problems, elements_of, percussions_of
+from stickslip.phases.problems import FORCE_F, LA, QDOT, A, FrictionRows, Problems, elements_of, percussions_of
 
 NO_SLIP = 1e-10  # speed, relative to the velocities, that counts as none
 QUATERNION = 4
@@ -59,7 +59,7 @@ class Course:
         """The speed that counts as no slip."""
         return NO_SLIP * max(1.0, float(np.abs(y[self.n_q : self.n_q + self.n_u]).max(initial=0.0)))
 
-    def is_off(self, element: Element) -> bool:
+    def is_off(self, element: FrictionRows) -> bool:
         """Whether a friction element has normal contacts, and none of them is closed."""
         return element.is_off(self.modes.closed)
 

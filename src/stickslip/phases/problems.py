@@ -91,7 +91,7 @@ class Routine:
         )
 
 
-class Element(NamedTuple):
+class FrictionRows(NamedTuple):
     """A friction element: its rows, and its normal contacts."""
 
     rows: slice
@@ -102,13 +102,13 @@ class Element(NamedTuple):
         return bool(self.normals) and not closed[list(self.normals)].any()
 
 
-def elements_of(model: Model) -> tuple[Element, ...]:
+def elements_of(model: Model) -> tuple[FrictionRows, ...]:
     """All friction elements of a model, in the order of their rows."""
     out, n_N, n_F = [], 0, 0
     for part in model.parts:
         for f in part.type.frictions:
             rows = slice(n_F + f.first, n_F + f.first + f.size)
-            out.append(Element(rows, tuple(n_N + i for i in f.normals)))
+            out.append(FrictionRows(rows, tuple(n_N + i for i in f.normals)))
         n_N, n_F = n_N + part.type.n["N"], n_F + part.type.n["F"]
     return tuple(out)
 
