@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ import stickslip
 from stickslip import cli
 from stickslip._version import __version__
 from stickslip.cli.target import split_settings
-from stickslip.errors import ConvergenceError, OptionError
+from stickslip.errors import ConvergenceError, Interrupted, OptionError
 from stickslip.schemes import METHODS
 from stickslip.solution import load
 from synthetic import make_ball
@@ -53,12 +54,14 @@ def fake(monkeypatch):
 
     def build(mass: float = 1.0, case: int = 1, surface: str = "flat", friction: bool = True):
         calls.append({"mass": mass, "case": case, "surface": surface, "friction": friction})
-        return SimpleNamespace(parameters={"mass": mass, "mu": 0.3})
+        return SimpleNamespace(parameters={"mass": mass, "mu": 0.3}, parts=[])
 
-    def solve(system, t_end, dt, **options):
+    def solve(system, t_end, dt, *, out, **options):
         calls.append({"t_end": t_end, "dt": dt, **options})
-        if isinstance(result.outcome, Exception):
+        if isinstance(result.outcome, BaseException):
+            result.outcome.solution.save(out if isinstance(result.outcome, Exception) else f"{out}.part")
             raise result.outcome
+        result.outcome.save(out)
         return result.outcome
 
     benchmark = SimpleNamespace(
@@ -119,7 +122,7 @@ def test_run_writes_result_figure_and_summary_and_says_so(stick, fake, tmp_path)
     assert sorted(path.name for path in (tmp_path / "there").iterdir()) == ["ball.h5", "ball.png", "ball_summary.txt"]
     assert len(load("there/ball.h5")) == 51
     summary = (tmp_path / "there" / "ball_summary.txt").read_text()
-    for text in ("smallest gap", "us a step", "largest |g|", "energy"):
+    for text in ("smallest gap", "us per step", "largest |g|", "energy"):
         assert text in result.out
         assert text in summary
     assert "wrote there/ball.h5" in result.out
@@ -194,12 +197,17 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_simulation(stick, 
 
 
 def test_an_interrupted_run_keeps_what_is_done(stick, fake):
-    about = fake.outcome.provenance | {"complete": False, "interrupted": "Ctrl-C"}
-    fake.outcome = replace(fake.outcome, provenance=about)
-    result = stick("run", "ball")
-    assert result.code == 130
-    assert "interrupted at t = 0.05" in result.err
-    assert not load("out/ball.h5").complete
+    part = fake.outcome
+    for number in (signal.SIGINT, signal.SIGTERM):
+        fake.outcome = Interrupted("interrupted", lambda: part, number)
+        result = stick("run", "ball", "--set", "mu=0.1", "--overwrite")
+        assert result.code == 128 + number
+        assert "interrupted at t = 0.05" in result.err
+        assert "To continue: stickslip resume out/ball.h5 ball --set mu=0.1" in result.err
+        assert Path("out/ball.png").exists()
+    refused = stick("run", "ball")
+    assert refused.code == 1
+    assert "out/ball.h5.part is a run that was interrupted" in refused.err
 
 
 def test_a_run_that_fails_keeps_what_is_done(stick, fake):
@@ -355,7 +363,7 @@ def test_results_are_not_replaced_unless_wanted(stick, fake):
 def test_every_line_to_try_next_can_be_pasted(stick):
     result = stick("run", "bouncing_ball", "--dt", "1e-2", "--t-end", "0.1", "--set", "e=0.5", "--out", "my results")
     lines = result.out.partition("Try next:\n")[2].splitlines()
-    assert len(lines) == 5
+    assert len(lines) == 6
     for line in lines:
         words = shlex.split(line, comments=True)
         if words[0] == "stickslip" and "--open" not in words:

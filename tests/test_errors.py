@@ -257,18 +257,37 @@ def test_explosion_is_an_error_not_a_result():
         ss.solve(s, t_end=1.0, dt=1e-2, method="moreau")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="sends SIGINT to itself")
-def test_interrupt_returns_what_is_done():
-    timer = threading.Timer(0.7, lambda: os.kill(os.getpid(), signal.SIGINT))
-    ss.solve(ss.benchmarks.bouncing_ball(), t_end=0.1, dt=1e-3)  # compiled before the clock runs
-    before = signal.getsignal(signal.SIGINT)
+@pytest.mark.skipif(os.name == "nt", reason="sends signals to itself")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_an_interruption_carries_what_is_done(number, streamed, tmp_path):
+    """It ends a loop over runs as Ctrl-C ends any other loop, and nothing is lost."""
+    ball, out = ss.benchmarks.bouncing_ball(), tmp_path / "run.h5" if streamed else None
+    ss.solve(ball, t_end=0.1, dt=1e-3)  # compiled before the clock runs
+    before, runs = signal.getsignal(number), 0
+    timer = threading.Timer(0.7, lambda: os.kill(os.getpid(), number))
     timer.start()
-    s = ss.solve(ss.benchmarks.bouncing_ball(), t_end=3000.0, dt=1e-3)
+    stop = None
+    try:
+        for _ in range(3):
+            runs += 1
+            ss.solve(ball, t_end=3000.0, dt=1e-3, out=out)
+    except KeyboardInterrupt as interrupted:
+        stop = interrupted
     timer.cancel()
+    assert isinstance(stop, ss.Interrupted)
+    assert "of 3000" in str(stop)
+    s = stop.solution
+    assert runs == 1
+    assert stop.signal == number
     assert not s.complete
-    assert "Ctrl-C after" in s.provenance["interrupted"]
     assert 1 < len(s) < 3_000_001
-    assert signal.getsignal(signal.SIGINT) is before
+    assert s.q.tobytes() == ss.solve(ball, t_end=s.t[-1], dt=1e-3).q.tobytes()
+    assert signal.getsignal(number) is before
+    if streamed:
+        t_end = s.t[-1] + 0.5
+        whole = ss.solve(ball, t_end=t_end, dt=1e-3)
+        assert ss.resume(out, ball, t_end=t_end).q.tobytes() == whole.q.tobytes()
 
 
 def test_end_time_is_reached():

@@ -9,11 +9,13 @@ import sys
 import time
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
 import stickslip as ss
-from stickslip.stream import MAGIC, open_part, part_of
+from stickslip.solution.files import SIGNATURE, sign
+from stickslip.stream import MAGIC, TOLD, FileFrame, encode, open_part, part_of
 
 METHODS = ["rattle", "generalized-alpha", "lobatto", "half-explicit", "moreau-symmetric", "half-explicit-adaptive"]
 
@@ -143,12 +145,156 @@ def test_damaged_files_are_never_read_in_silence(tmp_path):
 def test_damaged_streams(tmp_path):
     """A flipped byte ends the stream before its frame; a length without an end is not believed."""
     path = tmp_path / "run.h5.part"
-    path.write_bytes(MAGIC + b"\xff" * 100)
-    with pytest.raises(ss.ResultFileError, match="does not say which run"):
-        open_part(path)
-    path.write_bytes(b"something else")
-    with pytest.raises(ss.ResultFileError, match="not an unfinished"):
-        open_part(path)
+    for content, complaint in (
+        (MAGIC + b"\xff" * 100, "does not say which run"),
+        (b"something else", "not an unfinished"),
+        (b"stickslip stream 9\n" + b"\0" * 100, "another version"),
+        (MAGIC + encode(FileFrame({}, {"array.t": np.zeros(1)})), "damaged"),
+        (MAGIC + encode(FileFrame(dict.fromkeys(TOLD, 1), {"array.t": np.zeros(1)})), "damaged|other equations"),
+        (MAGIC + encode(FileFrame({}, {"other": np.zeros(1)})), "damaged"),
+    ):
+        path.write_bytes(content)
+        for read in (ss.load, lambda p: ss.resume(p, ss.benchmarks.bouncing_ball())):
+            with pytest.raises((ss.ResultFileError, ss.OptionError), match=complaint):
+                read(path)
+
+
+def test_flipped_bytes_of_a_stream_shorten_it_and_change_nothing(tmp_path, monkeypatch):
+    path, whole = unfinished(tmp_path, monkeypatch)
+    content, rng = part_of(path).read_bytes(), np.random.default_rng(2)
+    for place in rng.integers(0, len(content), 60):
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << int(rng.integers(8))
+        part_of(path).write_bytes(damaged)
+        try:
+            there = ss.load(part_of(path))
+        except ss.ResultFileError:
+            continue
+        assert there.q.tobytes() == whole.q[: len(there)].tobytes()
+
+
+def huge(file):
+    del file["q"]
+    file.create_dataset("q", shape=(10**10, 1), chunks=(1024, 1), dtype=float, compression="gzip")
+
+
+def elsewhere(file):
+    del file["q"]
+    file["q"] = h5py.ExternalLink("/etc/hostname", "/q")
+
+
+def outside(file):
+    del file["q"]
+    file.create_dataset("q", shape=(101, 1), dtype=float, external=[("/etc/hostname", 0, 808)])
+
+
+def endless(file):
+    file["extra/self"] = file["extra"]
+
+
+@pytest.mark.parametrize(
+    "change, complaint",
+    [
+        (huge, "declares 8e\\+10 bytes"),
+        (elsewhere, "link to another place"),
+        (outside, "lies in other files"),
+        (endless, "nested too deeply"),
+        (lambda file: file.attrs.update(format_version=99), "reads up to format"),
+        (lambda file: file.__delitem__("q"), "damaged"),
+        (lambda file: file["stats"].attrs.update(stages="[[["), "damaged"),
+    ],
+)
+def test_hostile_files_with_a_correct_checksum(tmp_path, change, complaint):
+    """Whoever changes a file can sign it, too: it is refused by name, nothing large is allocated, no other file is read."""
+    path = tmp_path / "ball.h5"
+    ss.solve(ss.benchmarks.bouncing_ball(), 1.0, 1e-2, progress=False).save(path)
+    content = path.read_bytes()
+    path.write_bytes(content[: -len(SIGNATURE) - 64])
+    with h5py.File(path, "r+") as file:
+        change(file)
+    sign(path)
+    with pytest.raises(ss.ResultFileError, match=complaint):
+        ss.load(path)
+
+
+def unfinished(tmp_path, monkeypatch, **options):
+    """A run that was killed before its file was finished, and the same run in one piece."""
+    from stickslip.solve import outfile
+
+    ball, path = ss.benchmarks.bouncing_ball(), tmp_path / "run.h5"
+    monkeypatch.setattr(outfile, "FLUSH_SECONDS", -1.0)  # a frame for every chunk
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.modules["stickslip.solve.door"], "finish", killed)
+    with pytest.raises(KeyboardInterrupt):
+        ss.solve(ball, 1.0, 1e-2, out=path, progress=False, **options)
+    monkeypatch.undo()
+    return path, ss.solve(ball, 1.0, 1e-2, progress=False, **options)
+
+
+@pytest.mark.parametrize("every", [1, 7])
+def test_a_killed_run_can_be_read(tmp_path, monkeypatch, every):
+    path, whole = unfinished(tmp_path, monkeypatch, save_every=every)
+    with pytest.raises(ss.ResultFileError, match="is not finished"):
+        ss.load(path)
+    there = ss.load(part_of(path), system=ss.benchmarks.bouncing_ball())
+    assert not there.complete
+    n = len(there)
+    assert n >= 100 // every
+    for name in ("t", "q", "u", "gap", "P_N", "kinetic"):
+        assert getattr(there, name).tobytes() == getattr(whole, name)[:n].tobytes()
+    assert "not finished" in there.summary()
+
+
+def test_event_driven_runs_are_streamed(tmp_path):
+    ball, path = ss.benchmarks.bouncing_ball(), tmp_path / "run.h5"
+    streamed = ss.solve(ball, 1.0, 1e-2, method="event-driven", out=path, progress=False)
+    assert identical(streamed, ss.solve(ball, 1.0, 1e-2, method="event-driven", progress=False))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits the size of files")
+def test_a_full_disk_keeps_what_is_written(tmp_path):
+    """No room for more: a clear message, what is there stays readable, and the run goes on when there is room again."""
+    path = tmp_path / "run.h5"
+    program = (
+        "import resource, signal, stickslip as ss\n"
+        "from stickslip.solve import outfile\n"
+        "outfile.FLUSH_SECONDS = -1.0\n"
+        "ball = ss.benchmarks.bouncing_ball()\n"
+        "ss.solve(ball, 0.1, 1e-3, progress=False)\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))\n"
+        "try:\n"
+        f"    ss.solve(ball, 5.0, 1e-3, out={str(path)!r}, progress=False)\n"
+        "except ss.ResultFileError as error:\n"
+        "    print(error)\n"
+    )
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "All steps up to there are kept in it; free some space and continue with ss.resume" in said.stdout
+    ball = ss.benchmarks.bouncing_ball()
+    assert len(ss.load(part_of(path))) > 100
+    assert identical(ss.resume(path, ball, progress=False), ss.solve(ball, 5.0, 1e-3, progress=False))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGTERM")
+def test_sigterm_saves(tmp_path):
+    """As a batch system does it when the time is over."""
+    path = tmp_path / "out" / "slider_crank.h5"
+    command = [sys.executable, "-m", "stickslip", "run", "slider_crank", "--t-end", "1000", "--out", str(path.parent)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and not (part_of(path).exists() and part_of(path).stat().st_size > 100_000):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "what was done is saved" in err
+    there = ss.load(part_of(path))
+    dt = there.provenance["dt"]
+    plain = ss.solve(ss.benchmarks.slider_crank(), there.t[-1], dt, progress=False)
+    assert there.q.tobytes() == plain.q.tobytes()
 
 
 def test_resume_on_the_command_line(tmp_path):
@@ -161,3 +307,26 @@ def test_resume_on_the_command_line(tmp_path):
     done = CliRunner().invoke(app, ["resume", str(path), "bouncing_ball", "--t-end", "1.0"])
     assert done.exit_code == 0, done.output
     assert identical(ss.load(path), ss.solve(ball, 1.0, 1e-2, progress=False))
+
+
+def test_resume_finds_the_benchmark_of_a_run(tmp_path, monkeypatch):
+    """`stickslip run`, then `stickslip resume FILE`: of what `run` wrote, too."""
+    from typer.testing import CliRunner
+
+    from stickslip.cli import app
+
+    monkeypatch.chdir(tmp_path)
+    ball = ss.benchmarks.bouncing_ball()
+    done = CliRunner().invoke(app, ["run", "bouncing_ball", "--dt", "1e-2", "--t-end", "0.5", "--set", "e=0.3"])
+    assert done.exit_code == 0, done.output
+    done = CliRunner().invoke(app, ["resume", "out/bouncing_ball.h5", "--t-end", "1.0"])
+    assert done.exit_code == 0, done.output
+    assert identical(ss.load("out/bouncing_ball.h5"), ss.solve(ball, 1.0, 1e-2, parameters={"e": 0.3}, progress=False))
+    own = ss.System("my own")
+    (_,), (v,) = own.coordinates("x", initial=[0.0], velocity=[1.0])
+    own.kinetic_energy(v**2 / 2)
+    ss.solve(own, 0.5, 1e-2, progress=False).save("own.h5")  # what was saved can be prolonged, like what was streamed
+    done = CliRunner().invoke(app, ["resume", "own.h5", "--t-end", "1.0"])
+    assert done.exit_code == 1
+    assert "name its model" in str(done.exception)
+    assert identical(ss.resume("own.h5", own, t_end=1.0), ss.solve(own, 1.0, 1e-2, progress=False))

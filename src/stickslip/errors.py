@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +64,29 @@ class StudyError(StickslipError):
 
 class ResultFileError(StickslipError):
     """A file cannot be read as a stickslip result."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, or SIGTERM, during a run. Nothing is lost: `solution` holds every step up to there.
+
+    It is a KeyboardInterrupt, so that it also ends a loop over many runs. A run with out= is in its file, and `ss.resume`
+    continues it. `signal` is the number of the signal.
+
+    >>> import stickslip as ss
+    >>> try:
+    ...     solution = ss.solve(ss.benchmarks.bouncing_ball(), t_end=1.0, dt=1e-2)
+    ... except ss.Interrupted as stop:
+    ...     solution = stop.solution
+    """
+
+    def __init__(self, message: str, read: Callable[[], Solution], signal: int = 2):
+        super().__init__(message)
+        self._read, self.signal = read, signal
+
+    @property
+    def solution(self) -> Solution:
+        """All steps up to the interruption; of a run with out= they are read from its file."""
+        return self._read()
 
 
 class ConvergenceError(StickslipError):

@@ -91,8 +91,10 @@ def to_xarray(solution: Solution, quantities: Sequence[str] | None = None) -> xa
         coords["q_unit"] = ("coordinate", list(names.q_units))
     if names.u and names.u_units:
         coords["u_unit"] = ("velocity", list(names.u_units))
-    data: dict[str, Any] = {n: (("time", axis), getattr(solution, n)) for n, axis in arrays.items() if axes[axis]}
-    data |= {n: (("time",), getattr(solution, n), {"units": "J"}) for n in ("kinetic", "potential")}
+    there = [n for n in arrays if axes[arrays[n]] and solution.holds(n)]
+    data: dict[str, Any] = {n: (("time", arrays[n]), getattr(solution, n)) for n in there}
+    energies = [n for n in ("kinetic", "potential") if solution.holds(n)]
+    data |= {n: (("time",), getattr(solution, n), {"units": "J"}) for n in energies}
     for name, values in solution.extra.items():
         data[name] = (("time", *[f"{name}_{k}" for k in range(values.ndim - 1)]), values)
     return xr.Dataset(data, coords=coords, attrs=about)

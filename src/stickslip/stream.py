@@ -1,9 +1,10 @@
 """Results on their way to the disk: a file that is only ever appended to, so that a killed run loses next to nothing.
 
-While a run writes to `run.h5`, everything is in `run.h5.part`: a line that says what it is, then frames. A frame is its length,
-the CRC-32 of its content, and the content: named arrays and a JSON text. The first frame describes the run, each of the others
-holds rows and the state after them. Reading stops at the first frame that is not whole. At the end of the run the rows become
-an HDF5 file as `Solution.save` writes it, and the frames are deleted.
+While a run writes to `run.h5`, everything is in `run.h5.part`: a line that says what it is, then frames. A frame is its
+length, the CRC-32 of its content, and the content: named arrays and a JSON text. The first frame describes the run and holds
+row 0. Each of the others holds rows of the solution's arrays ("array.q", "extra.height"), what their steps cost, and the state
+after them. Reading stops at the first frame that is not whole. At the end of the run the rows become an HDF5 file as
+`Solution.save` writes it, and the frames are deleted.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ import numpy as np
 from stickslip.engine.state import State
 from stickslip.errors import ResultFileError
 
-MAGIC = b"stickslip stream 1\n"
+FAMILY = b"stickslip stream "
+MAGIC = FAMILY + b"2\n"
+TOLD = ("system", "fingerprint", "call", "provenance", "names", "stages")  # by the first frame
 _FRAME = struct.Struct("<QI")
 _TYPES = {"<f8", "<i8"}
 
@@ -134,8 +137,9 @@ class PartFile:
     about: dict[str, Any]
     end: int
     rows: int
-    first_row: np.ndarray
+    first: dict[str, np.ndarray]
     last: FileFrame | None
+    t: float  # of the last row
 
     def chunks(self) -> Iterator[FileFrame]:
         """Frames with rows."""
@@ -150,21 +154,28 @@ def open_part(path: str | Path) -> PartFile:
     path = part_of(path)
     try:
         with path.open("rb") as file:
-            if file.read(len(MAGIC)) != MAGIC:
+            begin = file.read(len(MAGIC))
+            if begin != MAGIC:
+                if begin.startswith(FAMILY):
+                    raise ResultFileError(f"{path} was written by another version of stickslip, which can continue it")
                 raise ResultFileError(f"{path} is not an unfinished stickslip result")
-            about, end, rows, first, last = None, 0, 0, np.zeros(0), None
+            about, end, rows, first, last, t = None, 0, 0, {}, None, 0.0
             for frame, end in frames(file):  # noqa: B007
+                times = frame.arrays["array.t"]
+                t = float(times[-1]) if len(times) else t
                 if about is None:
-                    about, first = frame.about, frame.arrays["first_row"]
+                    about, first = frame.about, frame.arrays
                 else:
-                    rows, last = rows + len(frame.arrays["rows"]), frame
+                    rows, last = rows + len(times), frame
     except OSError as error:
         raise ResultFileError(f"cannot open {path}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:
         raise ResultFileError(f"{path} is damaged ({error})") from error
     if about is None:
         raise ResultFileError(f"{path} is damaged: it does not say which run it belongs to")
-    return PartFile(path, about, end, rows, first, last)
+    if missing := [key for key in TOLD if key not in about]:
+        raise ResultFileError(f"{path} is damaged: it does not say {', '.join(missing)}")
+    return PartFile(path, about, end, rows, first, last, t)
 
 
 def pack_state(state: State) -> tuple[list[Any], dict[str, np.ndarray]]:

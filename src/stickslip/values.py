@@ -6,6 +6,7 @@
 | `pin.P`, `pin.force` | percussion of a constraint, and its force P/dt, one column per row of it | N s, N |
 | `pin.torque` | torques of the rows that keep axes or angles | N m |
 | `floor.gap`, `floor.gap_dot`, `floor.P`, `floor.force` | a normal contact | m, m/s, N s, N |
+| `floor.P`, `floor.force` where there are `floor[0]`, `floor[1]`, ... | the sum of their normal forces | N s, N |
 | `floor.slip`, `floor.P_F`, `floor.friction` | its slip velocity, percussion and force of friction | m/s, N s, N |
 | `pin.angle`, `guide.displacement`, `rod.distance`, and `..._dot` | measures of joints; angles do not jump at pi | rad, m |
 | `spring.length`, `spring.elongation`, `spring.force` | springs; the force is positive where it pulls | m, N |
@@ -23,7 +24,6 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from stickslip.model.declaration import Sensor
 from stickslip.model.frames import Carrier, Point
 from stickslip.model.readings import sensors_of, value_of
 from stickslip.model.system import System
-from stickslip.solution import Solution
+from stickslip.solution import CATALOGUE, Solution
 
 FORCES = {"m": "N", "rad": "N m"}
 """By the unit of a gap or a slip's measure, that of its force."""
@@ -50,9 +50,6 @@ class Entry:
     read: Callable[[], np.ndarray]
     stored: bool = True  # in the solution's own arrays; others need the system
     of_step: bool = False  # belongs to the step that ends at its row
-
-
-_CATALOGUES: WeakKeyDictionary[Solution, dict[str, Entry]] = WeakKeyDictionary()
 
 
 def read(solution: Solution, name: str) -> np.ndarray:
@@ -81,52 +78,93 @@ _NEEDS_SYSTEM = (
 
 def catalogue(solution: Solution) -> dict[str, Entry]:
     """All quantities by name; of two with the same name the first is the one that counts."""
-    if solution not in _CATALOGUES:
+    kept: dict[str, dict[str, Entry]] = vars(solution)  # entries refer to the solution, so they live as long as it does
+    if CATALOGUE not in kept:
         entries: dict[str, Entry] = {}
         for name, entry in [*_stored(solution), *_of_parts(solution)]:
             entries.setdefault(name, entry)
-        _CATALOGUES[solution] = entries
-    return _CATALOGUES[solution]
+        kept[CATALOGUE] = entries
+    return kept[CATALOGUE]
 
 
 def _stored(solution: Solution) -> list[tuple[str, Entry]]:
     names = solution.names
     out: list[tuple[str, Entry]] = [("t", Entry("s", "time", lambda: solution.t))]
-    for kind, rows, labels, units in (
-        ("coordinate", solution.q, names.q, names.q_units),
-        ("velocity", solution.u, names.u, names.u_units),
+    for kind, array_name, labels, units in (
+        ("coordinate", "q", names.q, names.q_units),
+        ("velocity", "u", names.u, names.u_units),
     ):
+        if not solution.holds(array_name):
+            continue
+        rows = getattr(solution, array_name)
         padded = units or ("",) * len(labels)
         out += [(n, Entry(x, kind, _columns(rows, k))) for k, (n, x) in enumerate(zip(labels, padded, strict=True))]
-    for labels, units, P in (
-        (names.g, names.g_units, solution.P_g),
-        (names.gamma, names.gamma_units, solution.P_gamma),
-    ):
-        out += _constraints(solution, labels, units or ("",) * len(labels), P)
+    for labels, units, array_name in ((names.g, names.g_units, "P_g"), (names.gamma, names.gamma_units, "P_gamma")):
+        if solution.holds(array_name):
+            out += _constraints(solution, labels, units or ("",) * len(labels), getattr(solution, array_name))
     units = names.contact_units or ("m",) * len(names.contacts)
     for k, (name, unit) in enumerate(zip(names.contacts, units, strict=True)):
-        force = FORCES.get(unit, "")
-        out.append((f"{name}.gap", Entry(unit, "gap", _columns(solution.gap, k))))
-        out.append((f"{name}.gap_dot", Entry(f"{unit}/s", "gap velocity", _columns(solution.gap_dot, k))))
-        out += _percussion(solution, f"{name}.P", f"{name}.force", force, solution.P_N, k)
+        if solution.holds("gap"):
+            out.append((f"{name}.gap", Entry(unit, "gap", _columns(solution.gap, k))))
+        if solution.holds("gap_dot"):
+            out.append((f"{name}.gap_dot", Entry(f"{unit}/s", "gap velocity", _columns(solution.gap_dot, k))))
+        if solution.holds("P_N"):
+            out += _percussion(solution, f"{name}.P", f"{name}.force", FORCES.get(unit, ""), solution.P_N, k)
+    if solution.holds("P_N"):
+        out += _totals(solution, units)
     units = names.friction_units or ("m",) * len(names.friction)
     for name, unit, where in zip(names.friction, units, names.friction_slices, strict=True):
         one = where.start if where.stop == where.start + 1 else where
-        out.append((f"{name}.slip", Entry(f"{unit}/s", "slip", _columns(solution.slip, one))))
-        out += _percussion(solution, f"{name}.P_F", f"{name}.friction", FORCES.get(unit, ""), solution.P_F, one)
-    energy = solution.energy()
-    out += [
-        ("energy.kinetic", Entry("J", "energy", lambda: energy.kinetic)),
-        ("energy.potential", Entry("J", "energy", lambda: energy.potential)),
-        ("energy.total", Entry("J", "energy", lambda: energy.total)),
-    ]
+        if solution.holds("slip"):
+            out.append((f"{name}.slip", Entry(f"{unit}/s", "slip", _columns(solution.slip, one))))
+        if solution.holds("P_F"):
+            out += _percussion(solution, f"{name}.P_F", f"{name}.friction", FORCES.get(unit, ""), solution.P_F, one)
+    for name, parts in (("kinetic", ("kinetic",)), ("potential", ("potential",)), ("total", ("kinetic", "potential"))):
+        if solution.holds(*parts):
+            out.append((f"energy.{name}", Entry("J", "energy", _energy(solution, name))))
     sensors = {} if solution.system is None else solution.system.measures
     recorded = solution.provenance.get("measures", {})
+    kept = solution.provenance.get("kept", {}).get("quantities", {})  # by name, with save=
     for name, values in solution.extra.items():
-        unit = sensors[name].unit if name in sensors else recorded.get(name, "")
+        unit = sensors[name].unit if name in sensors else recorded.get(name, kept.get(name, ""))
         kind = "measure" if name in recorded or name in sensors else "result"
-        out.append((name, Entry(unit, kind, partial(np.asarray, values))))
+        turns = name in kept and unit == "rad" and name.endswith(".angle")
+        out.append((name, Entry(unit, kind, _kept(values, turns))))
     return out
+
+
+def _kept(values: np.ndarray, turns: bool) -> Callable[[], np.ndarray]:
+    return lambda: np.unwrap(values) if turns else np.asarray(values)
+
+
+def _energy(solution: Solution, name: str) -> Callable[[], np.ndarray]:
+    return lambda: np.asarray(getattr(solution.energy(), name))
+
+
+def _totals(solution: Solution, units: Sequence[str]) -> list[tuple[str, Entry]]:
+    """Normal forces of contacts with several points, such as the corners of a box, added up."""
+    groups: dict[str, list[int]] = {}
+    for k, name in enumerate(solution.names.contacts):
+        whole, bracket, _ = name.rpartition("[")
+        if bracket:
+            groups.setdefault(whole, []).append(k)
+    out: list[tuple[str, Entry]] = []
+    for name, where in groups.items():
+        if len({units[k] for k in where}) == 1:
+            unit = FORCES.get(units[where[0]], "")
+            total = partial(_sum, solution.P_N, where)
+            out.append((f"{name}.P", Entry(f"{unit} s" if unit else "", "percussion", total, of_step=True)))
+            force = partial(_force, total, solution)
+            out.append((f"{name}.force", Entry(unit, "force", force, of_step=True)))
+    return out
+
+
+def _sum(P: np.ndarray, where: list[int]) -> np.ndarray:
+    return np.asarray(P[:, where].sum(axis=1))
+
+
+def _force(percussion: Callable[[], np.ndarray], solution: Solution) -> np.ndarray:
+    return _per_time(percussion(), solution.t)
 
 
 def _constraints(

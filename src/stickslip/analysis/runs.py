@@ -46,11 +46,8 @@ def schemes_of(methods: str | Scheme | Sequence[str | Scheme]) -> list[Scheme]:
 def attempt(system: System, scheme: Scheme, t_end: float, dt: float, **options: Any) -> Outcome:
     """Solve, and keep the reason where the scheme cannot treat the system or a step does not converge."""
     try:
-        solution = solve(system, t_end, dt, method=scheme, **options)
+        return Outcome(label(scheme), solve(system, t_end, dt, method=scheme, **options))
     except MethodError as error:
         return Outcome(label(scheme), None, str(error))
     except ConvergenceError as error:
         return Outcome(label(scheme), error.solution, str(error).split(". A smaller dt")[0])
-    if not solution.complete:
-        raise KeyboardInterrupt  # Ctrl-C stops the whole study
-    return Outcome(label(scheme), solution)

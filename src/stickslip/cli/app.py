@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from stickslip._version import __version__
-from stickslip.errors import StickslipError
+from stickslip.errors import Interrupted, StickslipError
 
 FAILED, INTERRUPTED = 1, 130  # 130 is the exit code that shells use for Ctrl-C; click uses 2 for wrong usage
 
@@ -30,9 +30,9 @@ def main() -> None:
     except StickslipError as error:
         Console(stderr=True, soft_wrap=True).print(Text.assemble(("error: ", "bold red"), (str(error), "red")))
         sys.exit(FAILED)
-    except KeyboardInterrupt:
-        Console(stderr=True).print("interrupted", style="red")
-        sys.exit(INTERRUPTED)
+    except KeyboardInterrupt as stop:
+        Console(stderr=True, soft_wrap=True).print(Text(str(stop) or "interrupted", "red"))
+        sys.exit(128 + stop.signal if isinstance(stop, Interrupted) else INTERRUPTED)
 
 
 def _print_version(wanted: bool) -> None:

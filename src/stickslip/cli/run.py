@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from stickslip.cli.app import INTERRUPTED, app
+from stickslip.cli.app import app
 from stickslip.cli.common import (
     EndTime,
     Json,
@@ -25,7 +25,8 @@ from stickslip.cli.common import (
     summary_of,
 )
 from stickslip.cli.target import find
-from stickslip.errors import ConvergenceError
+from stickslip.errors import ConvergenceError, Interrupted, OptionError
+from stickslip.stream import part_of
 
 if TYPE_CHECKING:
     from stickslip.solution import Solution
@@ -47,38 +48,58 @@ def run(
 
     A file may define `dt`, `t_end` and `method` next to its system; the options have the last word.
     """
+    from stickslip.model.collisions import collisions_of
     from stickslip.solve import solve
 
     model = find(name)
-    claim([out / f"{model.name}.h5"], overwrite)
+    result = out / f"{model.name}.h5"
+    claim_run(result, overwrite)
     system, parameters = model.made(set_)
     dt, t_end = model.times(dt, t_end)
     method = method or model.method
+    streamed = collisions_of(system) is None
     try:
-        solution = solve(system, t_end, dt, method=method, tol=tol, parameters=parameters)
-    except ConvergenceError as error:
-        _report(error.solution, model.name, out, json)
-        raise
-    _report(solution, model.name, out, json)
-    if not solution.complete:
-        say(f"interrupted at t = {solution.t[-1]:g}; what was done is saved", stderr=True)
-        raise typer.Exit(INTERRUPTED)
+        solution = solve(
+            system, t_end, dt, method=method, tol=tol, parameters=parameters, out=result if streamed else None
+        )
+    except (ConvergenceError, Interrupted) as stop:
+        there = result if isinstance(stop, ConvergenceError) or not streamed else part_of(result)
+        _report(stop.solution, model.name, out, json, there, streamed)
+        if isinstance(stop, ConvergenceError):
+            raise
+        reached = f"interrupted at t = {stop.solution.t[-1]:g}; what was done is saved"
+        again = ["stickslip", "resume", str(result), name, *[word for s in set_ or [] for word in ("--set", s)]]
+        say(f"{reached}. To continue: {shlex.join(again)}" if streamed else reached, stderr=True)
+        raise typer.Exit(128 + stop.signal) from None
+    _report(solution, model.name, out, json, result, streamed)
     if not json:
-        _say_what_next(name, model.name, method, dt, t_end, set_ or [], out)
+        _say_what_next(name, solution, method, dt, t_end, set_ or [], out, result)
 
 
-def _report(solution: Solution, name: str, out: Path, json: bool) -> None:
+def claim_run(result: Path, overwrite: bool) -> None:
+    """Refuse to lose a result, or a run that was interrupted."""
+    unfinished = part_of(result)
+    if unfinished.exists() and not overwrite:
+        raise OptionError(
+            f"{unfinished} is a run that was interrupted. Continue it (stickslip resume {result}), add --overwrite to begin "
+            "again, or choose another place with --out DIR"
+        )
+    claim([result], overwrite)
+
+
+def _report(solution: Solution, name: str, out: Path, json: bool, result: Path, streamed: bool) -> None:
     """Write everything about a run and print what matters."""
     summary = solution.summary()
     if not json:
         say(summary)
-    result = solution.save(out / f"{name}.h5")
+    if not streamed:
+        solution.save(result)
     figure = out / f"{name}.png"
     solution.plot(figure)
     text = out / f"{name}_summary.txt"
     text.write_text(f"{summary}\n\n{solution.stats}\n", encoding="utf-8")
     files = [result, figure, text]
-    if "drawing" in solution.provenance:
+    if _can_be_seen(solution):
         from stickslip.plots import save, strip
 
         files.insert(2, save(strip(solution), out / f"{name}_motion.png"))
@@ -88,11 +109,19 @@ def _report(solution: Solution, name: str, out: Path, json: bool) -> None:
         say(f"\nwrote {', '.join(map(str, files))}")
 
 
-def _say_what_next(what: str, name: str, method: str, dt: float, t_end: float, settings: list[str], out: Path) -> None:
-    """Lines that can be pasted: they run as they are, and replace nothing."""
+def _can_be_seen(solution: Solution) -> bool:
+    """Whether there is a picture: a drawing, or parts that show themselves."""
+    look = solution.provenance.get("look", {})
+    return "drawing" in solution.provenance or any(look.get(key) for key in ("bodies", "solids", "tracks"))
+
+
+def _say_what_next(
+    what: str, solution: Solution, method: str, dt: float, t_end: float, settings: list[str], out: Path, path: Path
+) -> None:
+    """Lines that can be pasted: they run as they are, and lose nothing."""
     other = "moreau" if method != "moreau" else "rattle"
     same = ["run", what, "--t-end", f"{t_end:g}", *[word for s in settings for word in ("--set", s)]]
-    result = str(out / f"{name}.h5")
+    result = str(path)
     program = f"import stickslip as ss; print(ss.load({result!r}).summary())"
     lines = {
         "the same by another method": [
@@ -107,7 +136,12 @@ def _say_what_next(what: str, name: str, method: str, dt: float, t_end: float, s
         ],
         "with smaller steps": ["stickslip", *same, "--method", method, "--dt", f"{dt / 10:g}", "--out", f"{out}_fine"],
         "the motion as a film in the browser": ["stickslip", "view", result, "--open"],
+        "longer": ["stickslip", "resume", result, what, *same[4:], "--t-end", f"{2 * t_end:g}"],
         "all benchmarks and methods": ["stickslip", "list"],
         "the numbers themselves": ["python", "-c", program],
     }
+    if not _can_be_seen(solution):
+        del lines["the motion as a film in the browser"]
+    if solution.contacts is not None:
+        del lines["longer"]
     say("\nTry next:\n" + "\n".join(f"  {shlex.join(words)}    # {why}" for why, words in lines.items()))

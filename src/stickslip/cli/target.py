@@ -68,15 +68,15 @@ def _from_file(path: Path, attribute: str) -> TargetModel:
     module = _run(path)
     found = _named(module, path, attribute) if attribute else _only(module, path)
     build = found if callable(found) else lambda: found
+    own = getattr(found, "__name__", path.stem)
+    name = path.stem if own in LIKELY else own  # `build` says nothing about what it builds
     if isinstance(found, System):
         name = found.name.replace(" ", "_").replace("/", "_")
-    else:
-        name = getattr(found, "__name__", path.stem)
     given = {key: getattr(module, key, None) for key in ("dt", "t_end", "method")}
     for key in ("dt", "t_end"):
         if given[key] is not None and not isinstance(given[key], int | float):
             raise OptionError(f"{path}: {key} = {given[key]!r} must be a number")
-    return TargetModel(name, _checked(build, path, name), given["dt"], given["t_end"], given["method"] or "rattle")
+    return TargetModel(name, _checked(build, path, own), given["dt"], given["t_end"], given["method"] or "rattle")
 
 
 def _run(path: Path) -> ModuleType:

@@ -7,7 +7,18 @@
 """
 
 from stickslip.solution.files import FORMAT_VERSION, load, write_pieces
-from stickslip.solution.records import Energy, Names, Stats
-from stickslip.solution.trajectory import ARRAYS, Solution
+from stickslip.solution.records import Energy, Names, NotKept, Stats
+from stickslip.solution.trajectory import ARRAYS, CATALOGUE, Solution
 
-__all__ = ["ARRAYS", "FORMAT_VERSION", "Energy", "Names", "Solution", "Stats", "load", "write_pieces"]
+__all__ = [
+    "ARRAYS",
+    "CATALOGUE",
+    "FORMAT_VERSION",
+    "Energy",
+    "Names",
+    "NotKept",
+    "Solution",
+    "Stats",
+    "load",
+    "write_pieces",
+]

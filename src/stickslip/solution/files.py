@@ -1,11 +1,22 @@
-"""The file of a solution: HDF5 without pickled objects, so that any HDF5 reader opens it.
+"""Results in files: HDF5 without pickled objects, so that any HDF5 reader opens them.
 
-One dataset per array under its name in `Solution`, the groups `extra` and `stats`, and two JSON texts, `names` and
-`provenance`. What is loaded equals what was saved, bit for bit. A checksum stands behind the end.
+| in the file | what it is |
+| --- | --- |
+| attributes `format`, `format_version`, `stickslip_version` | which format it is |
+| `t`, `q`, `u`, `gap`, `P_N`, ... | one dataset per array of a `Solution`, under its name; rows are times |
+| `extra/NAME` | measures of the system, parameters that change, further results of the scheme |
+| `stats/iterations`, `stats/residuals` | what the steps cost, one row per step (or per `save_every` steps) |
+| `names` | JSON: labels of all columns, and their units |
+| `provenance` | JSON: system, `fingerprint` (a hash of its equations), method, options, parameters, versions, date |
+| `state` | where the run ended: all that the next step reads |
+| `contacts` | contacts that were detected, if there are any |
+
+The SHA-256 of all that follows the end of HDF5's part. What is loaded equals what was saved, bit for bit.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterable
@@ -20,8 +31,9 @@ from stickslip.detected import COLUMNS as CONTACT_COLUMNS
 from stickslip.detected import DetectedContacts
 from stickslip.engine.state import State
 from stickslip.errors import ResultFileError
-from stickslip.solution.records import Names, Stats
+from stickslip.solution.records import Names, NotKept, Stats
 from stickslip.solution.trajectory import ARRAYS, Solution
+from stickslip.stream import open_part, part_of, unpack_state
 
 if TYPE_CHECKING:
     import h5py
@@ -29,11 +41,32 @@ if TYPE_CHECKING:
     from stickslip.model.system import System
 
 FORMAT = "stickslip solution"
-FORMAT_VERSION = 2  # from 2 on with a checksum
+FORMAT_VERSION = 3  # from 2 on with a checksum, from 3 on arrays may be left out
+
+
+def save(solution: Solution, path: str | Path, *, compress: bool = False) -> Path:
+    """Write a result; see `Solution.save`."""
+    import h5py
+
+    path = Path(path)
+
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with h5py.File(unfinished, "w") as file:
+                _write(solution, file, compress)
+            sign(unfinished)
+            unfinished.replace(path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    except OSError as error:
+        raise ResultFileError(f"cannot write {path}: {error}. Choose another place, or free some space.") from error
+    return path
 
 
 def load(path: str | Path, *, system: System | None = None, mapped: bool = False) -> Solution:
-    """Read a solution that `Solution.save` wrote.
+    """Read a solution that `Solution.save` or `ss.solve(..., out=)` wrote; also "run.h5.part", a run that is not finished.
 
     With the `system` that it is a solution of, `evaluate`, `path` and the quantities of springs and joints work again.
     mapped: leave the arrays on the disk until they are used, for results that are larger than the memory.
@@ -50,6 +83,10 @@ def load(path: str | Path, *, system: System | None = None, mapped: bool = False
         raise ResultFileError(f"{path!r} is no path of a file, such as 'out/slider_crank.h5'")
     path = Path(path)
     if not path.exists():
+        if part_of(path).exists():
+            raise ResultFileError(
+                f"{path} is not finished: ss.load({str(part_of(path))!r}) reads what there is, ss.resume(file, system) goes on"
+            )
         raise ResultFileError(
             f"{path} does not exist. Check the path; `Solution.save` and `stickslip run` write results."
         )
@@ -60,6 +97,8 @@ def load(path: str | Path, *, system: System | None = None, mapped: bool = False
             pass
     except OSError as error:
         raise ResultFileError(f"cannot open {path}: {error.strerror}. Check the permissions of the file.") from error
+    if path.suffix == ".part":
+        return _with_system(_unfinished(path), system)
     signed = verify(path)
     if not h5py.is_hdf5(path):
         raise ResultFileError(
@@ -80,9 +119,14 @@ def load(path: str | Path, *, system: System | None = None, mapped: bool = False
                 )
             if version > 1 and not signed:
                 raise ValueError("it has no checksum, or was changed by another program")
+            _require_plain(file, path.stat().st_size)
             solution = _read(file, path if mapped else None)
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise ResultFileError(f"{path} is a damaged stickslip result ({error}). Run the simulation again.") from error
+    return _with_system(solution, system)
+
+
+def _with_system(solution: Solution, system: System | None) -> Solution:
     if system is None:
         return solution
     from stickslip.values import require_own
@@ -91,24 +135,35 @@ def load(path: str | Path, *, system: System | None = None, mapped: bool = False
     return replace(solution, system=system)
 
 
-def save(solution: Solution, path: str | Path, *, compress: bool = False) -> Path:
-    """Write a solution to one HDF5 file; see `Solution.save`."""
-    import h5py
-
-    path = Path(path)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+def _unfinished(path: Path) -> Solution:
+    """What a run has written so far."""
+    part = open_part(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with h5py.File(unfinished, "w") as file:
-                _write(solution, file, compress)
-            sign(unfinished)
-            unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
-    except OSError as error:
-        raise ResultFileError(f"cannot write {path}: {error}. Choose another place, or free some space.") from error
-    return path
+        about = part.about["provenance"]
+        stages = tuple(part.about["stages"])
+        columns: dict[str, list[np.ndarray]] = {name: [array] for name, array in part.first.items()}
+        iterations, residuals, seconds = [np.zeros((0, len(stages)), np.int64)], [np.zeros((0, len(stages)))], 0.0
+        for frame in part.chunks():
+            for name, parts in columns.items():
+                parts.append(frame.arrays[name])
+            iterations.append(frame.arrays["iterations"])
+            residuals.append(frame.arrays["residuals"])
+            seconds += float(frame.about["seconds"])
+        arrays = {name: np.concatenate(parts) for name, parts in columns.items()}
+        state = None if part.last is None else unpack_state(part.last.about["state"], part.last.arrays)
+        taken = state.step if state is not None and about.get("save_every", 1) > 1 else None
+        own: dict[str, Any] = {n: arrays.get(f"array.{n}", NotKept(n)) for n in ARRAYS}
+        about |= {"complete": False, "interrupted": f"not finished; ss.resume continues with {path}"}
+        return Solution(
+            **own,
+            extra={n.removeprefix("extra."): a for n, a in arrays.items() if n.startswith("extra.")},
+            stats=Stats(stages, np.concatenate(iterations), np.concatenate(residuals), seconds, taken),
+            names=_names(part.about["names"]),
+            provenance=about,
+            state=state,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ResultFileError(f"{path} is a damaged stickslip result ({error})") from error
 
 
 def _write(solution: Solution, file: h5py.File, compress: bool) -> None:
@@ -118,7 +173,8 @@ def _write(solution: Solution, file: h5py.File, compress: bool) -> None:
 
     file.attrs.update({"format": FORMAT, "format_version": FORMAT_VERSION, "stickslip_version": __version__})
     for name in ARRAYS:
-        write(file, name, getattr(solution, name))
+        if solution.holds(name):
+            write(file, name, getattr(solution, name))
     extra = file.create_group("extra", track_order=True)
     for name, array in solution.extra.items():
         write(extra, name, array)
@@ -143,14 +199,14 @@ def _write(solution: Solution, file: h5py.File, compress: bool) -> None:
 
 def write_pieces(
     path: Path,
-    pieces: Iterable[tuple[dict[str, Any], Any]],
+    pieces: Iterable[tuple[dict[str, np.ndarray], tuple[np.ndarray, np.ndarray]]],
     rows: int,
     stats: Stats,
     names: Names,
     provenance: dict[str, Any],
     state: State,
 ) -> None:
-    """Write a result that comes in pieces, (arrays, rows with iterations and residuals); `rows` is their sum.
+    """Write a result that comes in pieces, arrays ("array.q", "extra.height") and (iterations, residuals); `rows` in all.
 
     The file is that of `Solution.save`, but never as a whole in memory.
     """
@@ -172,13 +228,12 @@ def write_pieces(
                 )
                 extra, group = file.create_group("extra", track_order=True), file.create_group("stats")
                 for arrays, taken in pieces:
-                    for name in ARRAYS:
-                        put(file, name, arrays[name], rows, at[""])
-                    for name, array in arrays["extra"].items():
-                        put(extra, name, array, rows, at[""])
-                    put(group, "iterations", taken.iterations, rows - 1, at["stats"])
-                    put(group, "residuals", taken.residuals, rows - 1, at["stats"])
-                    at[""], at["stats"] = at[""] + len(arrays["t"]), at["stats"] + len(taken.iterations)
+                    for name, array in arrays.items():
+                        kind, _, label = name.partition(".")
+                        put(file if kind == "array" else extra, label, array, rows, at[""])
+                    put(group, "iterations", taken[0], rows - 1, at["stats"])
+                    put(group, "residuals", taken[1], rows - 1, at["stats"])
+                    at[""], at["stats"] = at[""] + len(arrays["array.t"]), at["stats"] + len(taken[0])
                 group.attrs["stages"], group.attrs["wall_time"] = json.dumps(stats.stages), stats.wall_time
                 if stats.taken is not None:
                     group.attrs["taken"] = stats.taken
@@ -221,8 +276,6 @@ def verify(path: Path) -> bool:
 
 
 def _digest(path: Path, size: int) -> bytes:
-    import hashlib
-
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while size > 0:
@@ -256,6 +309,29 @@ def _read_state(file: h5py.File) -> State | None:
     return State(method, t_start, dt, step, t, group["q"][()], group["u"][()], memory)
 
 
+MOST_DENSE = 1100  # bytes that one byte of gzip may stand for; its limit is 1032
+DEPTH = 3  # groups within groups
+
+
+def _require_plain(group: h5py.Group, size: int, depth: int = 0) -> None:
+    """Refuse what no result has: links to other places and files, and arrays larger than the file can hold."""
+    import h5py
+
+    for name in group:
+        if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+            raise ValueError(f"{name!r} is a link to another place")
+        item = group[name]
+        if isinstance(item, h5py.Group):
+            if depth == DEPTH:
+                raise ValueError("its groups are nested too deeply")
+            _require_plain(item, size, depth + 1)
+            continue
+        if item.is_virtual or item.external:
+            raise ValueError(f"the data of {name!r} lies in other files")
+        if item.nbytes > min(size, item.id.get_storage_size()) * MOST_DENSE:
+            raise ValueError(f"{name!r} declares {item.nbytes:.3g} bytes, which the file does not hold")
+
+
 def _read(file: h5py.File, path: Path | None) -> Solution:
     def array(dataset: h5py.Dataset) -> np.ndarray:
         place = None if path is None else dataset.id.get_offset()
@@ -263,8 +339,9 @@ def _read(file: h5py.File, path: Path | None) -> Solution:
             return dataset[()]
         return np.memmap(path, dataset.dtype, "r", place, dataset.shape)
 
-    stats = file["stats"]
-    arrays: dict[str, Any] = {name: array(file[name]) for name in ARRAYS}
+    stats, provenance = file["stats"], json.loads(file["provenance"].asstr()[()])
+    there = provenance.get("kept", {}).get("arrays", ARRAYS)
+    arrays: dict[str, Any] = {name: array(file[name]) if name in there else NotKept(name) for name in ARRAYS}
     return Solution(
         **arrays,
         extra={name: array(dataset) for name, dataset in file["extra"].items()},
@@ -276,11 +353,15 @@ def _read(file: h5py.File, path: Path | None) -> Solution:
             taken=int(stats.attrs["taken"]) if "taken" in stats.attrs else None,
             solved_by=json.loads(stats.attrs.get("solved_by", "{}")),
         ),
-        names=Names(**{name: tuple(labels) for name, labels in json.loads(file["names"].asstr()[()]).items()}),
-        provenance=json.loads(file["provenance"].asstr()[()]),
+        names=_names(json.loads(file["names"].asstr()[()])),
+        provenance=provenance,
         state=_read_state(file),
         contacts=_read_contacts(file),
     )
+
+
+def _names(labels: dict[str, list[Any]]) -> Names:
+    return Names(**{name: tuple(each) for name, each in labels.items()})
 
 
 def _read_contacts(file: h5py.File) -> DetectedContacts | None:

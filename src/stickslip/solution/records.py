@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+
+from stickslip.errors import OptionError
 
 
 @dataclass(frozen=True)
@@ -129,3 +132,27 @@ class Energy:
     def total(self) -> np.ndarray:
         """Kinetic plus potential energy."""
         return self.kinetic + self.potential
+
+
+class NotKept:
+    """Stands for an array that `save=` left out of a solution: whoever uses it is told so."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"<{self._name} was not kept>"
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise OptionError(
+            f"this solution does not hold {self._name!r}: save= of its run did not ask for it; add it there and run again"
+        )
+
+    def __getattr__(self, key: str) -> Any:
+        if key.startswith("_"):  # Python and NumPy ask for what there may be
+            raise AttributeError(key)
+        self._refuse()
+
+    __array__ = __getitem__ = __len__ = __iter__ = __neg__ = __abs__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __pow__ = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = _refuse

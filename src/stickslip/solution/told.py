@@ -29,20 +29,21 @@ def summary(solution: Solution) -> str:
         lines["time"] = f"{solution.t[0]:g} to {solution.t[-1]:g}"
     if not solution.complete:
         lines["incomplete"] = about.get("interrupted") or "the run did not reach its end time"
-    lines["wall time"] = f"{stats.wall_time:.3g} s, {1e6 * stats.time_per_step:.3g} us a step"
+    lines["wall time"] = f"{stats.wall_time:.3g} s, {1e6 * stats.time_per_step:.3g} us per step"
     for stage, mean, most in zip(stats.stages, stats.mean_iterations, stats.max_iterations, strict=True):
         lines[f"iterations, {stage.replace('_', ' ')}"] = f"{mean:.3g} on average, {most} at most"
     if stats.residuals.size:
         lines["largest residual"] = f"{stats.residuals.max():.1e}"
-    if solution.gap.size:
+    if solution.holds("gap") and solution.gap.size:
         lines["smallest gap"] = (
             f"{solution.gap.min():.1e} ({solution.names.contacts[solution.gap.min(axis=0).argmin()]})"
         )
+    if solution.holds("P_N") and solution.P_N.size:
         lines["steps in contact"] = f"{100 * np.mean((solution.P_N[1:] > 0).any(axis=1)) if stats.steps else 0:.3g} %"
-    for label, array in ("g", solution.g), ("g_dot", solution.g_dot), ("gamma", solution.gamma):
-        if array.size:
-            lines[f"largest |{label}|"] = f"{np.abs(array).max():.1e}"
-    if len(solution):
+    for label in ("g", "g_dot", "gamma"):
+        if solution.holds(label) and getattr(solution, label).size:
+            lines[f"largest |{label}|"] = f"{np.abs(getattr(solution, label)).max():.1e}"
+    if len(solution) and solution.holds("kinetic", "potential"):
         total = solution.energy().total
         lines["energy"] = f"{total[0]:.6g} at the start, {total[-1]:.6g} at the end"
     width = max(map(len, lines))
@@ -53,9 +54,10 @@ def html(solution: Solution) -> str:
     """The film, small curves, and the summary."""
     lines = [line.partition("  ") for line in summary(solution).splitlines()]
     q, names = solution.q, solution.names.q
-    moves = np.argsort(-np.ptp(q, axis=0), kind="stable")[:SPARKLINES].tolist() if q.size else []
+    some = solution.holds("q") and q.size
+    moves = np.argsort(-np.ptp(q, axis=0), kind="stable")[:SPARKLINES].tolist() if some else []
     rows = [(names[k], sparkline(solution.t, q[:, k]), f"{q[-1, k]:.4g}") for k in sorted(moves)]
-    if len(solution):
+    if len(solution) and solution.holds("kinetic", "potential"):
         total = solution.energy().total
         rows.append(("energy.total", sparkline(solution.t, total), f"{total[-1]:.4g}"))
     curves = html_table(rows, ("quantity", "over time", "at the end"))

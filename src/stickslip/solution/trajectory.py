@@ -10,7 +10,8 @@ import numpy as np
 
 from stickslip.detected import DetectedContacts
 from stickslip.engine.state import State
-from stickslip.solution.records import Energy, Names, Stats
+from stickslip.errors import OptionError
+from stickslip.solution.records import Energy, Names, NotKept, Stats
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     from stickslip.model.system import System
     from stickslip.shapes import Drawing
+
+CATALOGUE = "_catalogue"  # where `values` keeps the quantities of a solution
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -89,6 +92,8 @@ class Solution:
             "u": (len(names.u),),
         }
         for name, shape in columns.items():
+            if not self.holds(name):
+                continue
             if np.shape(getattr(self, name)) != (rows, *shape):
                 raise ValueError(f"{name} has the shape {np.shape(getattr(self, name))}, expected {(rows, *shape)}")
         for name, array in self.extra.items():
@@ -98,13 +103,37 @@ class Solution:
     def __len__(self) -> int:
         return len(self.t)
 
-    def __getitem__(self, name: str) -> np.ndarray:
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: everything but the list of quantities, which is made again."""
+        return {key: value for key, value in self.__dict__.items() if key != CATALOGUE}
+
+    def holds(self, *names: str) -> bool:
+        """Whether all of these arrays are there; `save=` of a run may have left some out.
+
+        >>> solution.holds("q", "P_N")    # doctest: +SKIP
+        True
+        """
+        return not any(isinstance(getattr(self, name), NotKept) for name in names)
+
+    def __getitem__(self, name: str | list[str]) -> np.ndarray:
         """A quantity by its name: one row per time, and columns where it has several components.
 
+        A list of names gives the columns of all of them, side by side. Rows are chosen from the arrays: `solution.q[10:20]`.
+
         >>> solution["ball.x"], solution["pin.force"], solution["energy.total"]    # doctest: +SKIP
+        >>> solution[["ball.x", "ball.y"]]    # doctest: +SKIP
         """
         from stickslip.values import read
 
+        if isinstance(name, list | tuple):
+            if not name:
+                raise OptionError("solution[[]]: name at least one quantity")
+            return np.column_stack([read(self, each) for each in name])
+        if not isinstance(name, str):
+            raise OptionError(
+                f"solution[{name!r}]: name a quantity, such as solution['t'] (`solution.quantities` lists all), or choose rows "
+                "of an array, such as solution.q[10:20]"
+            )
         return read(self, name)
 
     @property
@@ -192,8 +221,8 @@ class Solution:
         parts = [f"{about.get('system', 'a system')} by {about.get('method', 'an unknown method')}", f"{steps} steps"]
         if len(self):
             parts.append(f"t = {self.t[0]:g} .. {self.t[-1]:g}")
-        parts += [f"n_q = {self.q.shape[1]}", f"{self.gap.shape[1]} contacts"]
-        if self.gap.size:
+        parts += [f"n_q = {len(self.names.q)}", f"{len(self.names.contacts)} contacts"]
+        if self.holds("gap") and self.gap.size:
             parts.append(f"min gap {self.gap.min():.1e}")
         if not self.complete:
             parts.append("incomplete")

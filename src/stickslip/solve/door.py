@@ -7,7 +7,7 @@ import math
 import os
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -18,15 +18,16 @@ import numpy as np
 from stickslip._version import __version__
 from stickslip.engine.run import ROUNDING, Failure, Start
 from stickslip.engine.state import State
-from stickslip.errors import ConvergenceError, MethodError, ModelError, OptionError
+from stickslip.errors import ConvergenceError, Interrupted, MethodError, ModelError, OptionError
 from stickslip.looks import look_of
 from stickslip.model.collisions import collisions_of
 from stickslip.model.system import System
 from stickslip.schemes import Scheme
 from stickslip.schemes.spec import label, scheme_of
-from stickslip.solution import Solution
+from stickslip.solution import Solution, load
 from stickslip.solve.alarm import energy_alarm as warn_of_energy
 from stickslip.solve.detecting import DetectingRun
+from stickslip.solve.keeping import selection
 from stickslip.solve.outfile import FileRecorder, fingerprint, finish
 from stickslip.solve.prepared import check_capability, check_start, compiled, prepare, program_of
 from stickslip.solve.record import Recorder, check_memory
@@ -52,6 +53,7 @@ def solve(
     prox: float | None = None,
     initial_tol: float = 1e-6,
     save_every: int = 1,
+    save: Sequence[str] | None = None,
     states: bool = False,
     energy_alarm: bool = True,
     on_failure: str = "raise",
@@ -69,18 +71,22 @@ def solve(
     step, as an error in coordinates and velocities. max_iterations: of one attempt of Newton's method. prox: parameter of
     the proximal point functions, instead of the automatic one; it decides about convergence, not about the result.
     initial_tol: by how much the initial state may violate constraints and gaps; more is a mistake, unless it continues
-    from the end of a solution whose scheme drifts. save_every: keep the state after every so many steps, and the last
-    one; percussions are then those of all steps between two rows. states: keep `solution.states`, one for every
-    row, from each of which a run can start (such a run is slower). energy_alarm: warn (`EnergyWarning`) if the energy rises
-    although nothing puts it in. on_failure: what becomes of a step that cannot be solved, "raise" or "subdivide": then it
-    is repeated in two halves, these again where they fail, down to dt/1024; `solution.t` stays as it is, percussions are
-    those of all pieces, and `solution.stats.solved_by` counts such steps. out: a file, such as "run.h5", that the results go
-    to while the run goes on; memory does not grow with the number of steps, and `ss.resume` continues a run that was
-    killed. progress: a bar on the terminal.
+    from the end of a solution whose scheme drifts.
 
-    The number of steps is (t_end - t_start)/dt, rounded up: the last time is the first that reaches t_end. A scheme
-    that decides the length of its steps may take more; `solution.t` holds the times. Ctrl-C returns what is done. A step
-    that cannot be solved raises `ConvergenceError`, which carries the solution up to there.
+    save_every: keep the state after every so many steps, and the last one; percussions are then those of all steps between
+    two rows. save: what is kept, all if not given: names of arrays ("q", "u", "P_N", "energy", ...) and of quantities
+    ("pin.angle", "floor.force"); time always is. states: keep `solution.states`, one for every row, from each of which a
+    run can start (such a run is slower). out: a file, such as "run.h5", that the results go to while the run goes on; memory
+    does not grow with the number of steps, and `ss.resume` continues a run that was killed. energy_alarm: warn
+    (`EnergyWarning`) if the energy rises although nothing puts it in. on_failure: what becomes of a step that cannot be
+    solved, "raise" or "subdivide": then it is repeated in two halves, these again where they fail, down to dt/1024;
+    `solution.t` stays as it is, percussions are those of all pieces, and `solution.stats.solved_by` counts such steps.
+    progress: a bar on the terminal.
+
+    The number of steps is (t_end - t_start)/dt, rounded up: the last time is the first that reaches t_end. It lies behind
+    t_end where dt does not divide the time. A scheme that decides the length of its steps may take more; `solution.t`
+    holds the times. A step that cannot be solved raises `ConvergenceError`; Ctrl-C and SIGTERM raise `Interrupted`. Both
+    carry the solution up to there.
 
     >>> import stickslip as ss
     >>> solution = ss.solve(ss.benchmarks.bouncing_ball(), t_end=0.5, dt=1e-2, method="moreau", parameters={"e": 0.5})
@@ -102,6 +108,7 @@ def solve(
         prox=prox,
         initial_tol=initial_tol,
         save_every=save_every,
+        save=save,
         states=states,
         energy_alarm=energy_alarm,
         on_failure=on_failure,
@@ -127,6 +134,7 @@ def run_call(
     prox: float | None,
     initial_tol: float,
     save_every: int,
+    save: Sequence[str] | None,
     states: bool,
     energy_alarm: bool,
     out: str | Path | None,
@@ -178,55 +186,63 @@ def run_call(
         run = DetectingRun(system, scheme, first, given, initial_tol)
     if out is not None and isinstance(run, DetectingRun):
         raise OptionError("out= cannot stream detected contacts yet; leave it out and save the solution")
-    if out is None:
-        check_memory(run, ready, steps // save_every + 2)
-        record = Recorder(run, save_every, states)
-    else:
-        call = {"t_end": t_end, "dt": dt, "method": label(scheme), "t_start": begin, "tol": tol, "prox": prox or None}
-        call |= {
-            "max_iterations": max_iterations,
-            "initial_tol": initial_tol,
-            "save_every": save_every,
-            "states": False,
-            "energy_alarm": energy_alarm,
-            "on_failure": on_failure,
-        }
-        call |= {"parameters": {n: given[n] for n in parameters or {}}, "q0": None, "u0": None, "options": {}}
-        identity = {"system": system.name, "fingerprint": fingerprint(ready), "call": call}
-        record = FileRecorder(run, save_every, out, identity, part)
-    with interruptible() as interrupted, progress_bar(bar, steps, f"{system.name}, {scheme.name}") as show:
-        if run.failure is None:
-            run.advance(record, interrupted, show)
-    about = {
+    changed = {n: given[n] for n in parameters or {}}
+    call = {"t_end": t_end, "dt": dt, "method": label(scheme), "t_start": begin, "tol": tol, "prox": prox or None}
+    call |= {"max_iterations": max_iterations, "initial_tol": initial_tol, "save_every": save_every, "states": False}
+    call |= {"save": None if save is None else list(save), "energy_alarm": energy_alarm, "parameters": changed}
+    call |= {"on_failure": on_failure}
+    identity = {
         "system": system.name,
+        "fingerprint": fingerprint(ready),
+        "call": call | {"q0": None, "u0": None, "options": {}},
+    }
+    about: dict[str, Any] = identity | {
         "method": scheme.name,
         "options": scheme.options,
         "dt": dt,
         "tol": tol,
         "t_start": t_0,
         "t_end": t_end,
-        "parameters": {n: given[n] for n in parameters or {}},
-        "complete": run.complete,
+        "parameters": changed,
+        "complete": False,
         **described(system, given, save_every),
     }
+    if out is None:
+        check_memory(run, ready, steps // save_every + 2)
+        record = Recorder(run, save_every, states)
+        chosen = None if save is None else selection(save, Recorder(run).solution(ready, values, dict(about)))
+    else:
+        record = FileRecorder(run, save_every, out, identity | {"provenance": about}, part, ready, values, save)
+    with interruptible() as interrupted, progress_bar(bar, steps, f"{system.name}, {scheme.name}") as show:
+        if run.failure is None:
+            run.advance(record, interrupted, show)
+    about["complete"] = run.complete
+    stopped = not run.complete and run.failure is None
     if isinstance(record, FileRecorder):
-        about |= identity
-        record.close(final=run.complete or run.failure is not None)
-        if not run.complete and run.failure is None:
-            about["interrupted"] = f"after {run.done} steps; ss.resume continues with {part_of(record.path)}"
-            return Recorder(run).solution(ready, values, about)
-        solution = finish(record.path, run, ready, values, about)
+        record.close(final=not stopped)
+        if stopped:
+            path = part_of(record.path)
+            raise Interrupted(
+                f"interrupted at t = {run.state.t:g} of {t_end:g}, after {run.state.step} steps; ss.resume goes on with {path}",
+                lambda: load(path, system=system),
+                interrupted.signal,
+            )
+        solution = finish(record.path, run, ready, about)
     else:
         solution = record.solution(ready, values, about)
     if isinstance(run, DetectingRun):
         solution = replace(solution, contacts=run.contacts(save_every))
-    if run.failure is not None:
-        about["interrupted"] = f"step {run.done + 1} could not be solved"
-        raise _convergence_error(run.failure, solution, run.done)
-    if not run.complete:
-        about["interrupted"] = f"Ctrl-C after {run.done} steps, t = {solution.t[-1]:g} of {t_end:g}"
-    if energy_alarm:
+    if energy_alarm and run.complete and solution.holds("kinetic", "potential", "P_N", "P_g"):
         warn_of_energy(solution, system)
+    if out is None and chosen is not None:
+        solution = chosen.of(solution)
+    if run.failure is not None:
+        solution.provenance["interrupted"] = f"step {run.done + 1} could not be solved"
+        raise _convergence_error(run.failure, solution, run.done)
+    if stopped:
+        what = f"interrupted at t = {solution.t[-1]:g} of {t_end:g}, after {run.done} steps"
+        solution.provenance["interrupted"] = what
+        raise Interrupted(f"{what}; `solution` of this exception has them", lambda: solution, interrupted.signal)
     return solution
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ import numpy as np
 from stickslip.engine.run import ROUNDING, Rows, Run
 from stickslip.errors import OptionError, ResultFileError
 from stickslip.model.system import System
-from stickslip.solution import Solution, Stats, load, write_pieces
-from stickslip.solve.prepared import Prepared, prepare
+from stickslip.solution import ARRAYS, Names, Solution, Stats, load, write_pieces
+from stickslip.solve.keeping import Selection, selection
+from stickslip.solve.prepared import Prepared, compiled, prepare
 from stickslip.solve.record import Recorder, measured, observed, split
 from stickslip.stream import FileFrame, PartFile, Writer, open_part, pack_state, part_of, unpack_state
 
@@ -24,6 +26,10 @@ FLUSH_ROWS = 20_000
 
 def fingerprint(ready: Prepared) -> str:
     """Equal for systems with the same equations, names and order of everything."""
+    return compiled(ready.model.system, "fingerprint", lambda: _fingerprint(ready))
+
+
+def _fingerprint(ready: Prepared) -> str:
     instances = [*ready.model.nodes, *ready.model.parts]
     text = "\n".join(f"{i.type.key} {i.blocks} {i.parameters}" for i in instances)
     return hashlib.sha256(f"{text}\n{ready.names}".encode()).hexdigest()
@@ -32,23 +38,41 @@ def fingerprint(ready: Prepared) -> str:
 class FileRecorder(Recorder):
     """Like `Recorder`, with rows that go to a file as they come; memory does not grow with the run."""
 
-    def __init__(self, run: Run, every: int, path: Path, about: dict[str, Any], continued: PartFile | None):
+    def __init__(
+        self,
+        run: Run,
+        every: int,
+        path: Path,
+        about: dict[str, Any],
+        continued: PartFile | None,
+        ready: Prepared,
+        values: np.ndarray,
+        save: Any = None,
+    ):
         super().__init__(run, every)
         self.path, self.about = path, about
-        self._rows = []
+        self._rows, self._ready, self._values, self._before = [], ready, values, run.first_row
+        self._selection: Selection | None = None
+        first = self._solution(run.first_row[None, :])
+        self._selection = selection(save, first)
         if continued is None:
-            first = FileFrame(about, {"first_row": run.first_row})
-            self._writer = Writer(part_of(path), first)
-            fresh = True
-        else:
-            self._writer = Writer(part_of(path), None, continued.end)
-            fresh = False
-            if continued.last is not None:
-                pending = [continued.last.arrays[f"pending.{name}"] for name in Rows._fields]
-                self._rest, self._waiting = [Rows(*pending)], len(pending[0])
-        self._last, self._seconds = time.monotonic(), 0.0
-        if fresh:
+            labels = {f.name: getattr(ready.names, f.name) for f in fields(Names)}
+            text = about | {"names": labels, "stages": run.stages}
+            if self._selection is not None:
+                first = self._selection.of(first)
+                text["provenance"] = first.provenance
+            self._writer = Writer(part_of(path), FileFrame(text, columns_of(first)))
+            self._last, self._seconds = time.monotonic(), 0.0
             self.flush()  # the state at the start: all that is needed to begin again
+            return
+        self._writer = Writer(part_of(path), None, continued.end)
+        if continued.last is not None:
+            pending = [continued.last.arrays[f"pending.{name}"] for name in Rows._fields]
+            if len(pending[0]):
+                self._rest, self._waiting = [Rows(*pending)], len(pending[0])
+        self._before = run.first_row.copy()  # only its time is read, by forces: percussions over the time since then
+        self._before[0] = continued.t
+        self._last, self._seconds = time.monotonic(), 0.0
 
     def take(self, rows: Rows) -> None:
         """Rows of a chunk; now and then they are written, with the state after them."""
@@ -60,10 +84,11 @@ class FileRecorder(Recorder):
         """Write what has come since the last time."""
         width, stages = self.run.first_row.size, len(self.run.stages)
         empty = Rows(np.zeros((0, width)), np.zeros((0, stages), np.int64), np.zeros((0, stages)))
-        rows = [np.concatenate([first, *parts]) for first, parts in zip(empty, self._kept(), strict=True)]
-        pending = [np.concatenate([first, *parts]) for first, parts in zip(empty, self._pending(), strict=True)]
+        kept = (self._rows, self._iterations, self._residuals)
+        rows, iterations, residuals = (np.concatenate([e, *parts]) for e, parts in zip(empty, kept, strict=True))
+        pending = [np.concatenate([e, *[r[k] for r in self._rest]]) for k, e in enumerate(empty)]
         clock, arrays = pack_state(self.run.state)
-        arrays |= dict(zip(("rows", "iterations", "residuals"), rows, strict=True))
+        arrays |= self._columns(rows) | {"iterations": iterations, "residuals": residuals}
         arrays |= {f"pending.{name}": array for name, array in zip(Rows._fields, pending, strict=True)}
         about = {"state": clock, "seconds": self.run.seconds - self._seconds}
         self._seconds = self.run.seconds
@@ -71,11 +96,21 @@ class FileRecorder(Recorder):
         self._rows, self._iterations, self._residuals = [], [], []
         self._last = time.monotonic()
 
-    def _kept(self) -> tuple[list[np.ndarray], ...]:
-        return self._rows, self._iterations, self._residuals
+    def _columns(self, rows: np.ndarray) -> dict[str, np.ndarray]:
+        """Rows of the run as arrays of its solution."""
+        if self._selection is None:
+            return columns_of(self._solution(rows))
+        both = self._solution(np.vstack([self._before, rows]))
+        self._before = rows[-1] if len(rows) else self._before
+        return {name: array[1:] for name, array in columns_of(self._selection.of(both)).items()}
 
-    def _pending(self) -> tuple[list[np.ndarray], ...]:
-        return tuple([rows[k] for rows in self._rest] for k in range(3))
+    def _solution(self, rows: np.ndarray) -> Solution:
+        system = self._ready.model.system
+        arrays = observed(self._ready, self._values, split(self.run, rows))
+        arrays["extra"] |= measured(system, self._values, arrays)
+        stats = Stats(self.run.stages, np.zeros((0, 0), np.int64), np.zeros((0, 0)), 0.0)
+        about = self.about["provenance"]
+        return Solution(**arrays, stats=stats, names=self._ready.names, provenance=about, system=system)
 
     def close(self, final: bool) -> None:
         """Write the rest; `final`: the last row belongs to the result, too."""
@@ -85,30 +120,32 @@ class FileRecorder(Recorder):
         self._writer.close()
 
 
-def finish(path: Path, run: Run, ready: Prepared, values: np.ndarray, provenance: dict[str, Any]) -> Solution:
+def columns_of(solution: Solution) -> dict[str, np.ndarray]:
+    """All arrays that a solution holds, by the names that they have in a stream."""
+    out = {f"array.{name}": getattr(solution, name) for name in ARRAYS if solution.holds(name)}
+    return out | {f"extra.{name}": array for name, array in solution.extra.items()}
+
+
+def finish(path: Path, run: Run, ready: Prepared, provenance: dict[str, Any]) -> Solution:
     """Make the HDF5 file of all frames and delete them; the solution's arrays stay on the disk until they are used."""
     part = open_part(path)
-    system = ready.model.system
     assert part.last is not None
+    names, stages = list(part.first), len(run.stages)
+    if "kept" in part.about["provenance"]:
+        provenance["kept"] = part.about["provenance"]["kept"]
 
-    def pieces() -> Iterator[tuple[dict[str, Any], Rows]]:
-        stages = len(run.stages)
-        yield piece(Rows(part.first_row[None, :], np.zeros((0, stages), np.int64), np.zeros((0, stages))))
+    def pieces() -> Iterator[tuple[dict[str, np.ndarray], tuple[np.ndarray, np.ndarray]]]:
+        yield part.first, (np.zeros((0, stages), np.int64), np.zeros((0, stages)))
         for frame in part.chunks():
-            if len(frame.arrays["rows"]):
-                yield piece(Rows(*[frame.arrays[name] for name in ("rows", "iterations", "residuals")]))
-
-    def piece(rows: Rows) -> tuple[dict[str, Any], Rows]:
-        arrays = observed(ready, values, split(run, rows.results))
-        arrays["extra"] |= measured(system, values, arrays)
-        return arrays, rows
+            if len(frame.arrays["array.t"]):
+                yield {n: frame.arrays[n] for n in names}, (frame.arrays["iterations"], frame.arrays["residuals"])
 
     seconds = sum(float(frame.about["seconds"]) for frame in part.chunks())
     taken = run.state.step if provenance.get("save_every", 1) > 1 else None
     stats = Stats(run.stages, np.zeros((part.rows, 0), np.int64), np.zeros((part.rows, 0)), seconds, taken)
     write_pieces(path, pieces(), part.rows + 1, stats, ready.names, provenance, run.state)
     part.path.unlink()
-    return load(path, system=system, mapped=True)
+    return load(path, system=ready.model.system, mapped=True)
 
 
 def resume(file: str | Path, system: System, t_end: float | None = None, *, progress: bool | None = None) -> Solution:
@@ -137,7 +174,11 @@ def resume(file: str | Path, system: System, t_end: float | None = None, *, prog
             return load(path, system=system)
         _require_later(path, t_end, finished.t[-1])
         _require_same(path, finished.provenance, ready)
-        part_from(path, finished)
+        try:
+            part_from(path, finished)
+        except ResultFileError:
+            part_of(path).unlink(missing_ok=True)
+            raise
     part = open_part(path)
     about = part.about
     _require_same(path, about, ready)
@@ -156,7 +197,7 @@ def _require_later(path: Path, t_end: float, reached: float) -> None:
 
 
 def _require_same(path: Path, about: Mapping[str, Any], ready: Prepared) -> None:
-    if about.get("fingerprint", fingerprint(ready)) != fingerprint(ready):
+    if about.get("fingerprint") not in (None, fingerprint(ready)):
         raise OptionError(
             f"{path} belongs to a system {about['system']!r} with other equations or names than this "
             f"{ready.model.system.name!r}"
@@ -169,26 +210,45 @@ def part_from(path: Path, solution: Solution) -> None:
     If its last row stands for fewer steps than the others, they are still to be completed: the row becomes that many
     pending ones, whose sums, last state and largest residual are its own.
     """
-    call = solution.provenance.get("call")
-    if solution.state is None or call is None:
-        raise ResultFileError(f"{path} cannot be continued: it was not written by ss.solve(..., out=)")
-    own = [name for name in solution.extra if name not in solution.provenance.get("measures", {})]
-    columns = [solution.t[:, None], solution.q, solution.u]
-    columns += [solution.P_g, solution.P_gamma, solution.P_N, solution.P_F]
-    rows = np.hstack([*columns, *[solution.extra[name].reshape(len(solution), -1) for name in own]])
-    about = {"system": solution.provenance["system"], "fingerprint": solution.provenance["fingerprint"], "call": call}
-    writer = Writer(part_of(path), FileFrame(about, {"first_row": rows[0]}))
-    clock, arrays = pack_state(solution.state)
-    stats = solution.stats
-    kept = (rows[1:], stats.iterations, stats.residuals)
-    left = stats.steps % call["save_every"]
-    pending = tuple(np.repeat(array[-1:], left, axis=0) for array in kept)
-    if left:
-        first, width = (sum(array.shape[1] for array in some) for some in (columns[:3], columns[3:]))
-        pending[0][:-1, first : first + width] = 0.0
-        pending[1][:-1] = 0
-        kept = (kept[0][:-1], kept[1][:-1], kept[2][:-1])
-    arrays |= dict(zip(("rows", "iterations", "residuals"), kept, strict=True))
-    arrays |= {f"pending.{name}": array for name, array in zip(Rows._fields, pending, strict=True)}
-    writer.write(FileFrame({"state": clock, "seconds": stats.wall_time}, arrays))
+    about, stats = solution.provenance, solution.stats
+    if solution.state is None or "call" not in about or solution.contacts is not None or "varying" in about:
+        raise ResultFileError(
+            f"{path} cannot be continued: it comes from an older version, from a stepper, or has detected contacts. Its state "
+            "can be: ss.solve(..., start=ss.load(file))"
+        )
+    left = stats.steps % about["call"]["save_every"]
+    if left and "kept" in about:
+        raise ResultFileError(
+            f"{path} cannot be continued: its last row stands for {left} of {about['call']['save_every']} steps, and save= "
+            "left out the percussions of these"
+        )
+    arrays = columns_of(solution)
+    names = {f.name: getattr(solution.names, f.name) for f in fields(Names)}
+    text = {key: about[key] for key in ("system", "fingerprint", "call")}
+    text |= {"provenance": about, "names": names, "stages": stats.stages}
+    writer = Writer(part_of(path), FileFrame(text, {name: array[:1] for name, array in arrays.items()}))
+    rows = len(solution) - (1 if left else 0)
+    clock, state = pack_state(solution.state)
+    kept = {name: array[1:rows] for name, array in arrays.items()}
+    kept |= {"iterations": stats.iterations[: rows - 1], "residuals": stats.residuals[: rows - 1]}
+    pending = _pending(solution, left)
+    kept |= {f"pending.{name}": array for name, array in zip(Rows._fields, pending, strict=True)}
+    writer.write(FileFrame({"state": clock, "seconds": stats.wall_time}, state | kept))
     writer.close()
+
+
+def _pending(solution: Solution, left: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """`left` steps that add up to the last row of a solution."""
+    stats = solution.stats
+    if not left:
+        return np.zeros((0, 0)), stats.iterations[:0], stats.residuals[:0]
+    own = [name for name in solution.extra if name not in solution.provenance.get("measures", {})]
+    state = [solution.t[-1:], solution.q[-1], solution.u[-1]]
+    percussions = [solution.P_g[-1], solution.P_gamma[-1], solution.P_N[-1], solution.P_F[-1]]
+    row = np.concatenate([*state, *percussions, *[solution.extra[name][-1].ravel() for name in own]])
+    rows, iterations, residuals = (
+        np.repeat(x[None, :], left, axis=0) for x in (row, stats.iterations[-1], stats.residuals[-1])
+    )
+    first, width = (sum(len(x) for x in some) for some in (state, percussions))
+    rows[:-1, first : first + width], iterations[:-1] = 0.0, 0
+    return rows, iterations, residuals

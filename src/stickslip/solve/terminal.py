@@ -32,24 +32,32 @@ def voice(progress: bool | None) -> Callable[[str], None]:
     return (lambda _: None) if progress is False else (lambda text: print(text, file=sys.stderr, flush=True))
 
 
+class Asked:
+    """Whether a signal has asked the loop to stop, and which."""
+
+    signal = 0
+
+    def __call__(self) -> bool:
+        return self.signal != 0
+
+
 @contextmanager
-def interruptible() -> Iterator[Callable[[], bool]]:
+def interruptible() -> Iterator[Asked]:
     """Ctrl-C asks the loop to stop after the current chunk; a second Ctrl-C interrupts as usual. SIGTERM asks likewise."""
-    asked = False
+    asked = Asked()
     if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
+        yield asked
         return
     before: dict[int, Any] = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def ask(number: int, _: Any) -> None:
-        nonlocal asked
-        asked = True
+        asked.signal = number
         signal.signal(number, before[number])
 
     try:
         for number in before:
             signal.signal(number, ask)
-        yield lambda: asked
+        yield asked
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
