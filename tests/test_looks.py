@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import stickslip as ss
+from one_of_each import PARTS, exported
 from stickslip.errors import ModelError, OptionError, ResultFileError
 from stickslip.filming import Film, Solid, shoot
 from stickslip.looks import evaluate, look_of
@@ -72,6 +73,110 @@ def test_every_example_of_the_gallery_shows_itself(gallery):
         assert np.isfinite([*shot.low, *shot.high]).all()
         assert len(film(solution, frames=30).tracks) > 0
         assert set(shot.spots.names) == set(solution.names.contacts) or not shot.spots.names, name
+
+
+def kinds(look: dict) -> list[str]:
+    return [x["kind"] for x in look["solids"] + look["tracks"]]
+
+
+def test_there_is_an_example_of_every_part():
+    assert exported() == set(PARTS)
+
+
+@pytest.mark.parametrize("kind", PARTS, ids=lambda kind: kind.__name__)
+def test_every_part_shows_itself(kind):
+    for k, make in enumerate(PARTS[kind]):
+        s = ss.System("s")
+        part = make(s)
+        before = look_of(s).record(s.parameters)
+        s.add(part)
+        after = look_of(s).record(s.parameters)
+        if kind is ss.Gravity:  # shows which way is up
+            assert after["up"] == pytest.approx([0, 1, 0])
+        else:
+            new = [x for x in kinds(after) if kinds(after).count(x) > kinds(before).count(x)]
+            assert new, f"example {k} of {kind.__name__} shows nothing"
+
+
+def test_gears_roll_on_each_other():
+    """Pitch circles touch, and their rims have the same speed."""
+    s = ss.System("gears")
+    ratio, x = 2.5, (0.0, 0.7)
+    wheels = [s.add(ss.PlanarBody(n, mass=1, inertia=0.1, position=[p, 0])) for n, p in zip("ab", x, strict=True)]
+    pins = [
+        s.add(ss.Revolute(f"pin {w.name}", ss.ground.point(p, 0), w.point())) for w, p in zip(wheels, x, strict=True)
+    ]
+    s.add(ss.Gear("mesh", pins[0].angle, pins[1].angle, ratio=ratio))
+    s.add(ss.Torque("drive", wheels[0], 1.0))
+    solution = ss.solve(s, t_end=0.1, dt=1e-2)
+    radii = [solid["radius"] for solid in solution.provenance["look"]["solids"] if solid["kind"] == "gear"]
+    assert sum(radii) == pytest.approx(0.7)
+    speeds = solution["a.phi_dot"][-1] * radii[0], -solution["b.phi_dot"][-1] * radii[1]
+    assert speeds[0] == pytest.approx(speeds[1], rel=1e-9)
+    shot = shoot(solution)
+    gears = [solid for solid in shot.solids if solid.kind == "mesh" and len(solid.look["vertices"]) > 60]
+    assert [np.linalg.norm(np.array(g.look["vertices"])[:, :2], axis=1).max() for g in gears] == pytest.approx(
+        radii, rel=0.2
+    )
+
+
+def test_ranges_of_angles_are_where_the_body_can_be():
+    """At a limit the body points to the end of the range, in the plane and in space."""
+    for space in (False, True):
+        s = ss.System("arm")
+        if space:
+            quaternion = ss.math.quaternion([0, 0, 1], 0.4)
+            arm = s.add(
+                ss.RigidBody(
+                    "arm", mass=1, inertia=[0.1] * 3, position=[np.cos(0.4), np.sin(0.4), 0], orientation=quaternion
+                )
+            )
+            pin = s.add(ss.Revolute("pin", ss.ground.point(0, 0, 0), arm.point(-1, 0, 0), axis=[0, 0, 1]))
+        else:
+            arm = s.add(ss.PlanarBody("arm", mass=1, inertia=0.1, position=[np.cos(0.4), np.sin(0.4)], angle=0.4))
+            pin = s.add(ss.Revolute("pin", ss.ground.point(0, 0), arm.point(-1, 0)))
+        s.add(ss.Limits("stops", pin.angle, upper=0.9, lower=-0.2))
+        s.add(ss.Motor("motor", pin.angle, 3.0))
+        solution = ss.solve(s, t_end=2.0, dt=1e-2)
+        assert solution["stops.upper.gap"][-1] == pytest.approx(0, abs=1e-6)
+        shot = shoot(solution)
+        (arc,) = [x for x in shot.solids if x.kind == "mesh" and "outline" in x.look and x.look["tone"] == "third"]
+        rim = turned(arc.turn, np.array(arc.look["vertices"]))[: arc.look["outline"] // 2]
+        end = shot.poses[shot.bodies.index("arm")][-1, :2]
+        np.testing.assert_allclose(np.arctan2(rim[-1, 1], rim[-1, 0]), np.arctan2(end[1], end[0]), atol=1e-6)
+
+
+def test_an_arc_grows_with_its_torque():
+    s = ss.System("twist")
+    wheel = s.add(ss.PlanarBody("wheel", mass=1, inertia=0.1))
+    s.add(ss.Torque("twist", wheel, lambda t: -2 * t))
+    shot = shoot(ss.solve(s, t_end=1.0, dt=0.1))
+    (line,) = [trace for trace in shot.traces if trace.kind == "line"]
+    assert shot.planar
+    length = np.linalg.norm(np.diff(line.points, axis=1), axis=-1).sum(axis=1)
+    np.testing.assert_allclose(length / length[-1], shot.t, atol=1e-3)  # chords are a little shorter
+    a, b = line.points[-1, :2]
+    assert a[0] * b[1] - a[1] * b[0] < 0  # clockwise, as the torque is negative
+
+
+def test_forces_may_depend_on_velocities():
+    s = ss.System("drag")
+    ball = s.add(ss.PointMass("ball", mass=2.0, position=[0, 0], velocity=[1, 0.5]))
+    s.add(ss.Force("drag", ball.point(), -3 * ball.u))
+    solution = ss.solve(s, t_end=0.5, dt=1e-2)
+    (arrow,) = [trace for trace in shoot(solution).traces if trace.kind == "arrow"]
+    way = arrow.points[:, 1] - arrow.points[:, 0]
+    np.testing.assert_allclose(np.linalg.norm(way, axis=1), np.linalg.norm(way[0]) * solution["ball.x_dot"], rtol=1e-9)
+
+
+def test_up_is_against_gravity():
+    s = ss.System("fall")
+    s.add(ss.PointMass("ball", mass=1, position=[0, 2, 0], velocity=[1, 0, 0]))
+    s.add(ss.Gravity([0, -9.81, 0]))
+    solution = ss.solve(s, t_end=0.5, dt=1e-2)
+    assert shoot(solution).up == pytest.approx([0, 1, 0])
+    (disk,) = [track for track in film(solution).tracks if track.kind == "disk"]
+    assert (np.diff(disk.points[:, 0, 1]) < 0).sum() > 45  # it falls in the picture, too
 
 
 def test_pins_of_a_mechanism_stay_together():

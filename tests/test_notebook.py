@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import stickslip as ss
+from one_of_each import PARTS
 from stickslip.notebook import html_table, sparkline
 
 
@@ -70,6 +71,19 @@ def test_no_part_is_printed_as_an_address():
             assert re.match(r"[A-Z]\w+\('", repr(part)), repr(part)
             assert " at 0x" not in repr(part)
             assert len(repr(part)) < 400
+
+
+@pytest.mark.parametrize("kind", PARTS, ids=lambda kind: kind.__name__)
+def test_every_part_is_printed_with_what_it_was_made_of(kind):
+    for make in PARTS[kind]:
+        s = ss.System("s")
+        part = make(s)
+        before = repr(part)
+        s.add(part)
+        assert before.startswith(f"{kind.__name__}({part.name!r}"), before
+        assert repr(part) == before  # numbers are still numbers, although they are parameters now
+        assert " at 0x" not in before
+        assert len(before) < 300
 
 
 def test_a_system_in_a_notebook():

@@ -8,6 +8,8 @@ import numpy as np
 
 from stickslip.errors import OptionError
 
+DEPTH = 1.6  # of planar bodies, in symbols
+
 
 def three(points: np.ndarray) -> np.ndarray:
     """Points with three components."""
@@ -88,6 +90,47 @@ def prism(corners: np.ndarray, depth: float) -> dict[str, Any]:
         a, b = k, (k + 1) % n
         faces += [[a, n + a, n + b], [a, n + b, b]]
     return {"vertices": vertices.tolist(), "faces": faces, "outline": n}
+
+
+def gear(radius: float, tooth: float, depth: float) -> dict[str, Any]:
+    """Vertices and faces of a toothed wheel with this pitch radius about z; a tooth and a gap take about `tooth`."""
+    count = int(np.clip(round(2 * np.pi * radius / tooth), 8, 90))
+    high = min(0.22 * tooth, 0.2 * radius)
+    profile = ((-0.32, -high), (-0.14, high), (0.14, high), (0.32, -high))  # of one tooth, in teeth
+    angles = np.array([(k + x) * 2 * np.pi / count for k in range(count) for x, _ in profile])
+    radii = radius + np.tile([y for _, y in profile], count)
+    return fan(np.column_stack([radii * np.cos(angles), radii * np.sin(angles)]), depth)
+
+
+def fan(corners: np.ndarray, depth: float) -> dict[str, Any]:
+    """Vertices and faces of a polygon that is `depth` thick and can be seen as a whole from the origin."""
+    made, n = prism(corners, depth), len(corners)
+    made["vertices"] += [[0.0, 0.0, depth / 2], [0.0, 0.0, -depth / 2]]
+    sides = made["faces"][2 * (n - 2) :]
+    caps = [[2 * n, k, (k + 1) % n] for k in range(n)] + [[2 * n + 1, n + (k + 1) % n, n + k] for k in range(n)]
+    return made | {"faces": caps + sides}
+
+
+def sector(lower: float, upper: float, inner: float, outer: float, depth: float) -> dict[str, Any]:
+    """Vertices and faces of a piece of a ring about z between two angles from x."""
+    angles = np.linspace(lower, upper, max(2, int(np.ceil(abs(upper - lower) / 0.12)) + 1))
+    circle, n = np.column_stack([np.cos(angles), np.sin(angles)]), len(angles)
+    made = prism(np.vstack([outer * circle, inner * circle[::-1]]), depth)
+    sides, m = made["faces"][2 * (2 * n - 2) :], 2 * n
+    caps = []
+    for k in range(n - 1):
+        a, b, c, d = k, k + 1, m - 2 - k, m - 1 - k
+        caps += [[a, b, c], [a, c, d], [m + a, m + c, m + b], [m + a, m + d, m + c]]
+    return made | {"faces": caps + sides}
+
+
+def arc(at: np.ndarray, axis: np.ndarray, radius: float, turn: np.ndarray, count: int = 25) -> np.ndarray:
+    """Points (frames, count, 3) of circular arcs about axes, each as long as its `turn` in radians."""
+    hint = np.where(np.abs(axis[:, :1]) < 0.9, [[1.0, 0, 0]], [[0, 1.0, 0]])
+    x = np.cross(axis, np.cross(hint, axis))
+    x = x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), 1e-300)
+    angles = np.linspace(0, 1, count)[None, :, None] * turn[:, None, None]
+    return at[:, None] + radius * (np.cos(angles) * x[:, None] + np.sin(angles) * np.cross(axis, x)[:, None])
 
 
 def hull_2(points: np.ndarray) -> np.ndarray:

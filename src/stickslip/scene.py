@@ -130,6 +130,10 @@ def _axes(film: Film, camera: tuple[float, float]) -> tuple[np.ndarray, np.ndarr
     azimuth, elevation = np.radians(camera)
     right = np.array([-np.sin(azimuth), np.cos(azimuth), 0.0])
     up = np.array([-np.sin(elevation) * np.cos(azimuth), -np.sin(elevation) * np.sin(azimuth), np.cos(elevation)])
+    z = film.up
+    if (z != [0.0, 0.0, 1.0]).any():  # turned on the shortest way from z to what is up
+        turn = np.array([1 + z[2], -z[1], z[0], 0.0]) if z[2] > -1 + 1e-9 else np.array([0.0, 1.0, 0.0, 0.0])
+        right, up = (turned(turn / np.linalg.norm(turn), v) for v in (right, up))
     return right, up, np.cross(right, up)
 
 

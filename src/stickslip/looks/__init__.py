@@ -11,7 +11,7 @@ A new part shows itself by a method `look(sketch)`; those of the library are in 
 """
 
 from stickslip.looks.parts import look_of
-from stickslip.looks.sketch import Sketch, symbols
+from stickslip.looks.sketch import AXIAL, Sketch, symbols
 from stickslip.looks.tape import evaluate
 
-__all__ = ["Sketch", "evaluate", "look_of", "symbols"]
+__all__ = ["AXIAL", "Sketch", "evaluate", "look_of", "symbols"]

@@ -124,10 +124,8 @@ def obstacle(shape: Any, sketch: Sketch) -> None:
     elif isinstance(shape, Cavity):
         at = shape.body.position(array(shape.center.coordinates))
         if len(at) == 2:
-            planar = sketch.planar
             at = array([*at, 0.0])
             sketch.track("ring", [at, at + np.eye(3)[2]], radius=sketch.number(shape.radius), tone="ink", bounds=True)
-            sketch.planar = planar
         else:
             sketch.solid(
                 "cavity", shape.body, at=shape.center.coordinates, radius=sketch.number(shape.radius), tone="faint"
@@ -168,10 +166,8 @@ def clearance_revolute(joint: ClearanceRevolute, sketch: Sketch) -> None:
     radius = sketch.number(joint.radius)
     center = joint.point_1.body.position(array(joint.point_1.coordinates))
     axis = np.array([0.0, 0.0, 1.0]) if joint.axis is None else joint.bodies[0].direction(joint.axis)
-    planar = sketch.planar and len(center) == 2
     center = array([*center, *[0.0] * (3 - len(center))])
     sketch.track("ring", [center, center + axis], radius=wide, tone="ink")
-    sketch.planar = planar
     turn = toward(np.array([0.0, 0.0, 1.0]) if joint.axis is None else _second_axis(joint, sketch))
     length = symbols(2.2) if joint.length is None else sketch.number(joint.length)
     at = joint.point_2.coordinates

@@ -1,4 +1,4 @@
-"""Bodies, joints, forces and drives, and the picture of a whole system."""
+"""Bodies and joints, and the picture of a whole system."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from stickslip.looks import contacts, flexible
+from stickslip.looks import contacts, drives, flexible
+from stickslip.looks.drives import place
 from stickslip.looks.sketch import Sketch, symbols
 from stickslip.math import array, is_symbolic, norm
-from stickslip.model import drives, forces, joints, measures
+from stickslip.model import drives as along
+from stickslip.model import forces, joints
 from stickslip.model.bodies import Body, PlanarBody, PointMass, RigidBody
 from stickslip.model.clearance import ClearancePrismatic, ClearanceRevolute
+from stickslip.model.collisions import Collisions
 from stickslip.model.contacts import Contact, Rolling
-from stickslip.model.declaration import TIME
 from stickslip.model.flexible.chain import Chain, Element, Node
 from stickslip.model.flexible.spatial import RotorDisk
 from stickslip.model.frames import Ground, Point
-from stickslip.model.measures import evaluated
 from stickslip.model.system import System
 
 FLATTEST = 0.06  # edges of a box of inertia are at least this share of the longest one
@@ -56,6 +57,17 @@ show.register(ClearanceRevolute)(contacts.clearance_revolute)
 show.register(ClearancePrismatic)(contacts.clearance_prismatic)
 show.register(Chain)(flexible.chain)
 show.register(RotorDisk)(flexible.rotor_disk)
+show.register(Collisions)(contacts.detection)
+show.register(forces.Gravity)(drives.gravity)
+show.register(forces.SpringDamper)(drives.spring)
+show.register(forces.Force)(drives.force)
+show.register(forces.Torque)(drives.torque)
+show.register(forces.Motor)(drives.drive)
+show.register(forces.Controller)(drives.drive)
+show.register(along.Motion)(drives.drive)
+show.register(along.Gear)(drives.gear)
+show.register(along.Limits)(drives.limits)
+show.register(along.Friction)(drives.friction)
 
 
 # -- bodies --------------------------------------------------------------------------------------------------------------
@@ -76,7 +88,8 @@ def _body(body: Body, sketch: Sketch, shaped: list[Any]) -> None:
         for point in points:
             if np.linalg.norm(point) > 0:
                 sketch.solid("link", body, ends=[[0.0, 0.0, 0.0], _three(point)], radius=symbols(0.55))
-    if not shaped:
+    wheels = any(solid["kind"] == "gear" and solid["body"] == sketch.body(body) for solid in sketch.solids)
+    if not shaped and not wheels:
         if isinstance(body, PlanarBody):
             _planar_inertia(body, sketch, points, spread)
         elif isinstance(body, RigidBody):
@@ -138,10 +151,6 @@ def _value(body: Body, expression: Any) -> Any:
 # -- joints --------------------------------------------------------------------------------------------------------------
 
 
-def _at(point: Point) -> np.ndarray:
-    return point.body.position(array(point.coordinates))
-
-
 def _axis(body: Any, local: Any) -> np.ndarray:
     return body.direction(array(local))
 
@@ -151,7 +160,7 @@ def _joint(joint: joints.Joint, sketch: Sketch) -> np.ndarray:
     sketch.join(*joint.bodies)
     for body in joint.bodies:
         sketch.body(body)
-    return _at(joint.point_1)
+    return place(joint.point_1)
 
 
 def _axle(sketch: Sketch, at: np.ndarray, axis: np.ndarray, radius: float, length: float, tone: str = "ink") -> None:
@@ -189,13 +198,13 @@ def _(joint: joints.Prismatic, sketch: Sketch) -> None:
     at = _joint(joint, sketch)
     axis = array(joint.axis)
     axis = _axis(joint.bodies[0], array(axis / norm(axis)))
-    sketch.track("rail", [at, at + axis, _at(joint.point_2)], radius=symbols(0.35), tone="faint")
+    sketch.track("rail", [at, at + axis, place(joint.point_2)], radius=symbols(0.35), tone="faint")
 
 
 @show.register
 def _(joint: joints.Cylindrical, sketch: Sketch) -> None:
     at = _joint(joint, sketch)
-    axis, slides = _axis(joint.bodies[0], joint.axis), _at(joint.point_2)
+    axis, slides = _axis(joint.bodies[0], joint.axis), place(joint.point_2)
     sketch.track("rail", [at, at + axis, slides], radius=symbols(0.35), tone="faint")
     _axle(sketch, slides, axis, 0.8, 3.0)
 
@@ -203,80 +212,16 @@ def _(joint: joints.Cylindrical, sketch: Sketch) -> None:
 @show.register
 def _(joint: joints.PlanarJoint, sketch: Sketch) -> None:
     _joint(joint, sketch)
-    _axle(sketch, _at(joint.point_2), _axis(joint.bodies[0], joint.normal), 2.0, 0.3, "faint")
+    _axle(sketch, place(joint.point_2), _axis(joint.bodies[0], joint.normal), 2.0, 0.3, "faint")
 
 
 @show.register
 def _(joint: joints.Rod, sketch: Sketch) -> None:
     at = _joint(joint, sketch)
-    sketch.track("tube", [at, _at(joint.point_2)], radius=symbols(0.3), tone="ink")
+    sketch.track("tube", [at, place(joint.point_2)], radius=symbols(0.3), tone="ink")
 
 
 @show.register
 def _(joint: joints.Fixed, sketch: Sketch) -> None:
     _joint(joint, sketch)
     sketch.solid("weld", joint.bodies[1], at=joint.point_2.coordinates, tone="ink")
-
-
-# -- forces and drives ---------------------------------------------------------------------------------------------------
-
-
-def _ends(measure: measures.Measure, sketch: Sketch) -> list[np.ndarray] | None:
-    """The two points that a length is measured between."""
-    if not isinstance(measure, measures.Distance | measures.Displacement):
-        return None
-    sketch.hold(measure.point_1, measure.point_2)
-    return [_at(measure.point_1), _at(measure.point_2)]
-
-
-def _around(measure: measures.Measure, sketch: Sketch, tone: str, radius: float) -> None:
-    """A ring around the joint whose angle is meant."""
-    if not isinstance(measure, measures.Angle):
-        return
-    wanted = {id(measure.body_1), id(measure.body_2)}
-    for joint in sketch.system.parts:
-        if isinstance(joint, joints.Joint) and {id(b) for b in joint.bodies} == wanted:
-            at = _at(joint.point_1)
-            if len(at) == 2:
-                at, axis = array([*at, 0.0]), np.array([0.0, 0.0, 1.0])
-            else:
-                axis = _axis(measure.body_1, measure.axis)
-            planar = sketch.planar
-            sketch.track("ring", [at, at + axis], radius=symbols(radius), tone=tone)
-            sketch.planar = planar  # the third component is the axis of the plane
-            return
-
-
-@show.register
-def _(part: forces.SpringDamper, sketch: Sketch) -> None:
-    ends = _ends(part.measure, sketch)
-    if ends is not None:
-        sketch.track("coil", ends, radius=symbols(1.1), tone="ink")
-    _around(part.measure, sketch, "ink", 1.5)
-
-
-@show.register(forces.Motor)
-@show.register(forces.Controller)
-@show.register(drives.Motion)
-def _(part: Any, sketch: Sketch) -> None:
-    ends = _ends(part.measure, sketch)
-    if ends is not None:
-        a, b = ends
-        sketch.track("tube", [a, array(0.6 * a + 0.4 * b)], radius=symbols(0.8), tone="other")
-        sketch.track("tube", [array(0.6 * a + 0.4 * b), b], radius=symbols(0.4), tone="other")
-    _around(part.measure, sketch, "other", 1.7)
-
-
-@show.register
-def _(part: drives.Limits, sketch: Sketch) -> None:
-    """A limit of a distance is a rope."""
-    if isinstance(part.measure, measures.Distance) and part.upper is not None:
-        sketch.track("tube", _ends(part.measure, sketch), radius=symbols(0.18), tone="third")
-
-
-@show.register
-def _(part: forces.Force, sketch: Sketch) -> None:
-    f = array(evaluated(part.force, TIME))
-    f = part.point.body.direction(f) if part.local else f
-    at = _at(part.point)
-    sketch.track("force", [at, at + f], tone="other")

@@ -6,10 +6,11 @@ numbers may be expressions of parameters; `Sketch.record` puts in those of a run
 | key | holds |
 | --- | --- |
 | planar | whether the mechanism lives in the plane |
+| up | the direction against gravity, in space |
 | bodies | name, and where its pose is: columns of q, or outputs of the tape |
 | solids | kind, body (-1 is the ground), place and quaternion in the body's frame, sizes, tone |
 | tracks | kind, number and dimension of points, first output of the tape, further looks |
-| tape, parameters | what computes the points from (t, q, parameters), see `tape` |
+| tape, parameters | what computes the points from (t, q, parameters, u), see `tape` |
 
 A length {"symbols": 2.0} is measured in the size of symbols, which follows from the size of the picture.
 """
@@ -35,6 +36,7 @@ from stickslip.shapes import Shape
 VERSION = 1
 TONES = ("body", "other", "third")
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
+AXIAL = ("ring", "torque", "belt")  # have three components also in the plane, whose axis is z
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class Sketch:
     def __init__(self, system: System):
         self.system = system
         self.planar = True
+        self.up = [0.0, 0.0, 1.0]
         self.bodies: list[dict[str, Any]] = []
         self.solids: list[dict[str, Any]] = []
         self.tracks: list[dict[str, Any]] = []
@@ -133,7 +136,7 @@ class Sketch:
     def track(self, kind: str, points: Any, **look: Any) -> None:
         """Points that move: an array of places, one row per point."""
         rows = np.array([list(array(p)) for p in points], dtype=object)
-        if rows.shape[1] == 3:
+        if rows.shape[1] == 3 and kind not in AXIAL:
             self.planar = False
         entry = {"kind": kind, "count": rows.shape[0], "dimension": rows.shape[1], "first": self._put(rows)}
         self.tracks.append(entry | look)
@@ -173,7 +176,8 @@ class Sketch:
         """Compile what moves and the numbers that depend on parameters."""
         blocks = [ca.vertcat(*[block.q for block in self.system.blocks])] if self.system.blocks else []
         parameters = ca.vertcat(*self.system.parameter_symbols().values())
-        inputs = [TIME, *blocks, parameters]
+        velocities = [ca.vertcat(*[block.u for block in self.system.blocks])] if self.system.blocks else []
+        inputs = [TIME, *blocks, parameters, *velocities]
         outputs = column(array(self._outputs)) if self._outputs else ca.SX(0, 1)
         self._tape = tape(inputs, ca.SX(outputs))
         self._layer_list = self._layers()
@@ -187,6 +191,7 @@ class Sketch:
         return {
             "version": VERSION,
             "planar": self.planar,
+            "up": self.up,
             "bodies": self.bodies,
             "solids": self.filled(self.solids, numbers),
             "tracks": self.filled(self.tracks, numbers),

@@ -9,6 +9,8 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from stickslip.math import column, is_symbolic
+
 LONGEST = 60
 
 
@@ -25,9 +27,18 @@ class Described:
             )  # what is kept under the name that it was given by
             if key == "name" or value is None or _same(value, parameter.default):
                 continue
-            text = shown(value)
+            text = shown(self._number(value))
             parts.append(f"{key}={text}" if parameter.kind is parameter.KEYWORD_ONLY else text)
         return f"{type(self).__name__}({', '.join(parts)})"
+
+    def _number(self, value: Any) -> Any:
+        """What was given as a number and became a parameter is shown as its number again."""
+        system: Any = getattr(self, "_owner", None)
+        symbols = ca.symvar(column(value)) if system is not None and is_symbolic(value) else []
+        known = {s.__hash__() for s in system.parameter_symbols().values()} if symbols else set()
+        if symbols and all(s.__hash__() in known for s in symbols):
+            return system.initial_value(value)
+        return value
 
 
 def shown(value: Any) -> str:
@@ -44,6 +55,10 @@ def shown(value: Any) -> str:
         return f"{value:.6g}"
     if isinstance(value, ca.SX):
         return _cut(str(value))
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        return f"{float(value):.6g}"
+    if isinstance(value, np.ndarray) and value.shape == (3, 3) and np.array_equal(value, np.diag(np.diag(value))):
+        value = np.diag(value)  # moments of inertia may be given as three numbers
     if isinstance(value, np.ndarray | list | tuple):
         return _cut(f"[{', '.join(shown(x) for x in value)}]")
     if is_dataclass(value) and not hasattr(value, "coordinates"):

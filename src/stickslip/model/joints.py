@@ -319,6 +319,7 @@ class Universal(Joint):
 
     def __init__(self, name: str, point_1: Point, point_2: Point, *, axis_1: Vector, axis_2: Vector):
         super().__init__(name, point_1, point_2)
+        self.axis_1, self.axis_2 = axis_1, axis_2
         self.axes = unit(str(self), axis_1, 3), unit(str(self), axis_2, 3)
 
     def declare(self, system: System, equations: Equations) -> None:

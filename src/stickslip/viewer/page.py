@@ -91,6 +91,7 @@ def page(
         "details": _details(solution, film),
         "planar": all(f.planar for f in films),
         "camera": film.camera,
+        "up": film.up.tolist(),
         "low": low.min(axis=0).tolist(),
         "high": high.max(axis=0).tolist(),
         "symbol": max(f.symbol for f in films),

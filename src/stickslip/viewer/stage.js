@@ -13,7 +13,9 @@ function makeStage(data, runs, canvas, tools) {
   renderer.shadowMap.enabled = tools.shadows && !sparing;
   renderer.shadowMap.type = T.PCFShadowMap;
   const scene = new T.Scene(), camera = new T.PerspectiveCamera(planar ? 8 : 34, 1, size / 500, size * 100);
-  camera.up.set(0, planar ? 1 : 0, planar ? 0 : 1);
+  const upward = planar ? v3(0, 1, 0) : v3(...data.up), upright = new T.Quaternion();   // from z to what is up in space
+  if (!planar) upright.setFromUnitVectors(v3(0, 0, 1), upward);
+  camera.up.copy(upward);
   const controls = new T.OrbitControls(camera, canvas);
   controls.enableDamping = false;
   controls.zoomToCursor = true;
@@ -21,7 +23,7 @@ function makeStage(data, runs, canvas, tools) {
 
   // Light: a soft sky and a sun that throws shadows.
   const sky = new T.HemisphereLight(0xffffff, 0xb8c2cc, 1.7), sun = new T.DirectionalLight(0xffffff, 2.1);
-  const from = planar ? v3(-0.35, 0.55, 1.0) : v3(-0.45, -0.55, 1.0);
+  const from = planar ? v3(-0.35, 0.55, 1.0) : v3(-0.45, -0.55, 1.0).applyQuaternion(upright);
   sun.position.copy(middle).addScaledVector(from.normalize(), size * 2);
   sun.target.position.copy(middle);
   sun.castShadow = tools.shadows && !sparing;
@@ -210,6 +212,7 @@ function makeStage(data, runs, canvas, tools) {
     if (trace.kind === "line" || trace.kind === "coil") {
       const coil = trace.kind === "coil", points = new Float32Array(3 * (coil ? 161 : n));
       const line = fatLine(tone, coil ? 2.2 : trace.width || 2, points, ghost);
+      if (trace.front) { line.material.depthTest = false; line.renderOrder = 8; }
       group.add(line);
       return moving(frame => {
         if (coil) helix(point(frame, 0, a), point(frame, 1, b), trace.radius, points); else { points.set(slice(frame)); if (planar) for (let k = 2; k < points.length; k += 3) points[k] += lift; }
@@ -249,7 +252,7 @@ function makeStage(data, runs, canvas, tools) {
       });
     }
     if (trace.kind === "arrow") {
-      const arrow = arrows(group, material(tone, ghost), 1);
+      const arrow = arrows(group, material(tone, ghost, {depthTest: !trace.front}), 1, trace.front ? 8 : 0);
       return moving(frame => { point(frame, 0, a); point(frame, 1, b); arrow.set(0, a, b.sub(a), symbol * 0.22); arrow.done(1); });
     }
     if (trace.kind === "area") return moving(area(group, material(tone, ghost, {flatShading: true, side: T.DoubleSide}), n, slice, trace, fatLine(tone, 1.6, new Float32Array(3 * (n + 1)), ghost)));
@@ -418,10 +421,10 @@ function makeStage(data, runs, canvas, tools) {
     floors++;
     return frame => { position.set(slice(frame)); geometry.attributes.position.needsUpdate = true; geometry.computeVertexNormals(); };
   }
-  function arrows(group, paint, most) {
+  function arrows(group, paint, most, order = 0) {
     const many = most > 400, sides = many ? 5 : 16;
     const shaft = new T.InstancedMesh(new T.CylinderGeometry(1, 1, 1, sides, 1, many), paint, most), head = new T.InstancedMesh(new T.ConeGeometry(1, 1, many ? 6 : 20, 1, many), paint, most);
-    for (const mesh of [shaft, head]) { mesh.frustumCulled = false; group.add(mesh); }
+    for (const mesh of [shaft, head]) { mesh.frustumCulled = false; mesh.renderOrder = order; group.add(mesh); }
     return {
       set(k, tail, way, radius, color) {
         const length = way.length(), along = length > 0 ? way.clone().divideScalar(length) : up, tip = Math.min(radius * 5.5, length * 0.6);
@@ -471,7 +474,12 @@ function makeStage(data, runs, canvas, tools) {
 
   // -- trails, frames, labels ------------------------------------------------------------------------------------------------
   const stages = runs.map((run, k) => makeRun(run, k > 0));
-  if (!floors && !planar) { const made = floor(); made.position.set(middle.x, middle.y, low.z - 0.02 * size); scene.add(made); }
+  if (!floors && !planar) {   // below everything
+    const made = floor();
+    let deepest = 0;
+    for (let k = 0; k < 8; k++) deepest = Math.min(deepest, a.set(k & 1 ? low.x : high.x, k & 2 ? low.y : high.y, k & 4 ? low.z : high.z).sub(middle).dot(upward));
+    made.quaternion.copy(upright); made.position.copy(middle).addScaledVector(upward, deepest - 0.02 * size); scene.add(made);
+  }
   if (planar) {
     const back = new T.Mesh(new T.PlaneGeometry(size * 30, size * 30), new T.ShadowMaterial({opacity: 0.1}));
     back.position.set(middle.x, middle.y, -symbol * 5.2); back.receiveShadow = true; scene.add(back);
@@ -518,7 +526,7 @@ function makeStage(data, runs, canvas, tools) {
   function fit() {
     const azimuth = data.camera ? data.camera[0] : -60, elevation = data.camera ? data.camera[1] : 20;
     const e = elevation * Math.PI / 180, w = azimuth * Math.PI / 180;
-    const toward = planar ? v3(0, 0, 1) : v3(Math.cos(e) * Math.cos(w), Math.cos(e) * Math.sin(w), Math.sin(e));
+    const toward = planar ? v3(0, 0, 1) : v3(Math.cos(e) * Math.cos(w), Math.cos(e) * Math.sin(w), Math.sin(e)).applyQuaternion(upright);
     controls.target.copy(middle);
     // Far enough that all corners of the motion are in the picture.
     const right = camera.up.clone().cross(toward).normalize(), above = toward.clone().cross(right), half = Math.tan(camera.fov * Math.PI / 360);

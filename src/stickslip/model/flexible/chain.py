@@ -193,6 +193,9 @@ class Chain(Described):
         self.nodes: list[Any] = []
         self.elements: list[Any] = []
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, length={self.stations[-1]:.6g}, elements={len(self.lengths)})"
+
     @property
     def stations(self) -> np.ndarray:
         """Distances of the nodes from the start, in the undeformed state."""

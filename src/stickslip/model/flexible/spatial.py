@@ -302,7 +302,8 @@ class RotorDisk(Described):
         require_positive(f"rotor disk {name!r}", mass=mass, polar=polar, diametral=diametral)
         if not is_symbolic([polar, diametral]) and not polar <= 2 * diametral * (1 + 1e-9):
             raise ModelError(f"rotor disk {name!r}: no body has polar = {polar} > 2 diametral = {2 * diametral}")
-        self.name, self.node, self.mass, self.polar, self.diametral = name, point.body, mass, polar, diametral
+        self.name, self.point, self.node = name, point, point.body
+        self.mass, self.polar, self.diametral = mass, polar, diametral
 
     @property
     def center(self) -> np.ndarray:
