@@ -6,10 +6,14 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import stickslip as ss
 from stickslip import shapes
+from stickslip.benchmarks import REGISTRY
+from stickslip.engine.numbering import MULTIPLIERS
+from stickslip.solve.prepared import prepare
 
 PACKAGE = Path(ss.__file__).parent
 
@@ -30,3 +34,19 @@ def test_former_names_of_shapes_are_known_and_say_the_new_one(name):
         assert getattr(shapes, name) is shapes.FORMER[name]
     with pytest.raises(AttributeError, match="Dsik"):
         shapes.Dsik  # noqa: B018
+
+
+@pytest.mark.parametrize("name", ["slider_crank", "rotor", "elastic_bar", "tippedisk"])
+def test_one_numbering_serves_parts_types_and_names(name):
+    system = REGISTRY[name].build()
+    ready = prepare(system)
+    numbering, names = ready.numbering, ready.names
+    for space in MULTIPLIERS:  # every row belongs to one part
+        assert [row for part in numbering.parts for row in getattr(part, space)] == list(range(numbering.size[space]))
+    for space in ("q", "u", *MULTIPLIERS):  # part by part as type by type
+        for kind in numbering.part_kinds:
+            own = [getattr(numbering.parts[i - len(numbering.model.nodes)], space) for i in kind.members]
+            np.testing.assert_array_equal(numbering.rows(kind, space), np.array(own).reshape(len(own), -1))
+    assert (names.q, names.u) == (system.q_names, system.u_names)
+    assert [len(names.g), len(names.gamma), len(names.contacts)] == [numbering.size[x] for x in ("g", "gamma", "N")]
+    assert sum(names.friction_sizes) == numbering.size["F"]

@@ -301,7 +301,7 @@ def require_own(solution: Solution, system: System) -> None:
     """Refuse a system whose coordinates are not those of the solution."""
     if not isinstance(system, System):
         raise OptionError(f"system = {system!r} must be the System that was solved")
-    q, u = (tuple(n for b in system.blocks for n in getattr(b, key)) for key in ("q_names", "u_names"))
+    q, u = system.q_names, system.u_names
     if (q, u) != (solution.names.q, solution.names.u):
         raise OptionError(
             f"the solution of {solution.provenance.get('system', 'another system')!r} does not belong to the system "

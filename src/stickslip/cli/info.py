@@ -47,7 +47,6 @@ def info(name: Target, set_: Settings = None, json: Json = False) -> None:
 def _data(model: TargetModel, system: System, changed: dict[str, float]) -> dict[str, Any]:
     signature = inspect.signature(model.build).parameters.values()
     equations = system.equations()
-    blocks = system.blocks
     return {
         "system": system.name,
         "about": (inspect.getdoc(model.build) or "").partition(">>>")[0].strip(),
@@ -57,8 +56,8 @@ def _data(model: TargetModel, system: System, changed: dict[str, float]) -> dict
         "settings": {p.name: None if p.default is p.empty else p.default for p in signature},
         "parameters": {k: v for k, v in system.parameter_values(changed).items() if k in system.parameters},
         "parts": [{"name": part.name, "kind": type(part).__name__} for part in system.parts],
-        "coordinates": dict(zip([n for b in blocks for n in b.q_names], system.q_initial.tolist(), strict=True)),
-        "velocities": dict(zip([n for b in blocks for n in b.u_names], system.u_initial.tolist(), strict=True)),
+        "coordinates": dict(zip(system.q_names, system.q_initial.tolist(), strict=True)),
+        "velocities": dict(zip(system.u_names, system.u_initial.tolist(), strict=True)),
         "constraints": {c.name: c.value.numel() for e in equations for c in e.constraints},
         "velocity_constraints": {c.name: c.value.numel() for e in equations for c in e.velocity_constraints},
         "contacts": {c.name: _contact(c) for e in equations for c in e.contacts},

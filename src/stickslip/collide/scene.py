@@ -166,11 +166,8 @@ def scene_of(system: System, collisions: Collisions, parameters: Mapping[str, fl
 
 def _blocks(system: System) -> dict[str, tuple[int, int, int]]:
     """By a block's name: its place, its first coordinate, its first velocity."""
-    out, q, u = {}, 0, 0
-    for k, block in enumerate(system.blocks):
-        out[block.name] = k, q, u
-        q, u = q + block.q.numel(), u + block.u.numel()
-    return out
+    q, u = system.starts.values()
+    return {block.name: (k, int(q[k]), int(u[k])) for k, block in enumerate(system.blocks)}
 
 
 def _apart(system: System, collisions: Collisions, owner: Sequence[int], place: dict[int, int]) -> np.ndarray:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from stickslip.engine.derive import Instance, Model, PartType
 from stickslip.engine.numbering import Numbering
 from stickslip.errors import InitialStateError, ModelError
 from stickslip.model.declaration import check_law_value
@@ -12,41 +13,40 @@ from stickslip.model.declaration import check_law_value
 CONTINUE = "to go on from a solution whose scheme drifts, pass initial_tol="
 
 
-def check_mass(model: Model, t: float, q: np.ndarray, parameters: np.ndarray) -> None:
-    """The mass matrix is symmetric and positive definite; one piece after the other, for it can be large."""
-    masses: dict[int, np.ndarray] = {}
-    for kind, parts in _instances(model).items():
-        if kind.M(0, kind.expressions.q).nnz():
-            values = _evaluate(model, kind, [part for _, part in parts], "M", t, q, parameters)
-            masses |= {k: M for (k, _), M in zip(parts, np.hsplit(values, len(parts)), strict=True)}
-    of_block: dict[int, list[int]] = {}
-    for k in masses:
-        of_block.setdefault(model.parts[k].blocks[0], []).append(k)
-    for blocks in _coupled(model, masses):
-        own = [model.system.blocks[b] for b in blocks]
-        at = dict(zip(blocks, np.cumsum([0, *[b.n_u for b in own]]), strict=False))
-        M = np.zeros((sum(b.n_u for b in own),) * 2)
-        for k in (k for b in blocks for k in of_block.get(b, ())):
-            u = [np.arange(at[b], at[b] + model.system.blocks[b].n_u) for b in model.parts[k].blocks]
-            M[np.ix_(np.concatenate(u), np.concatenate(u))] += masses[k]
-        _check_mass(model.system.name, M, [n for b in own for n in b.u_names])
+def check_mass(numbering: Numbering, t: float, q: np.ndarray, parameters: np.ndarray) -> None:
+    """The mass matrix is symmetric and positive definite; one group of coupled blocks after the other, for it can be large."""
+    system = numbering.model.system
+    massive = [kind for kind in numbering.part_kinds if kind.type.M(0, kind.type.expressions.q).nnz()]
+    first, n_u = system.starts["u"], numbering.size["u"]
+    home, place = np.empty(n_u, np.int64), np.empty(n_u, np.int64)  # of a velocity: its group, and its row there
+    groups = []
+    for k, blocks in enumerate(_coupled(len(system.blocks), [kind.blocks for kind in massive])):
+        rows = np.concatenate([np.arange(first[b], first[b + 1]) for b in blocks])
+        home[rows], place[rows] = k, np.arange(rows.size)
+        groups.append((np.zeros((rows.size, rows.size)), rows))
+    for kind in massive:
+        for rows, M in zip(numbering.rows(kind, "u"), numbering.evaluate(kind, "M", t, q, parameters), strict=True):
+            groups[home[rows[0]]][0][np.ix_(place[rows], place[rows])] += M
+    names = system.u_names
+    for M, rows in groups:
+        _check_mass(system.name, M, [names[k] for k in rows])
 
 
-def _coupled(model: Model, masses: dict[int, np.ndarray]) -> list[list[int]]:
-    """Blocks of coordinates that masses couple, in groups."""
-    group = list(range(len(model.system.blocks)))
+def _coupled(n_blocks: int, joined: Sequence[np.ndarray]) -> list[list[int]]:
+    """Blocks of coordinates in groups: those that stand in one row of `joined` are coupled."""
+    group = list(range(n_blocks))
 
     def find(b: int) -> int:
         while group[b] != b:
             group[b] = b = group[group[b]]
         return b
 
-    for k in masses:
-        first, *others = map(find, model.parts[k].blocks)
-        for other in others:
-            group[find(other)] = find(first)
+    for table in joined:
+        for first, *others in table.tolist():
+            for other in others:
+                group[find(other)] = find(first)
     out: dict[int, list[int]] = {}
-    for b in range(len(group)):
+    for b in range(n_blocks):
         out.setdefault(find(b), []).append(b)
     return list(out.values())
 
@@ -71,14 +71,13 @@ def _check_mass(name: str, M: np.ndarray, labels: list[str]) -> None:
         ) from None
 
 
-def highest_frequency(model: Model, t: float, q: np.ndarray, parameters: np.ndarray) -> float:
+def highest_frequency(numbering: Numbering, t: float, q: np.ndarray, parameters: np.ndarray) -> float:
     """The highest angular frequency of small oscillations about a state, as if all joints were open.
 
     Joints can only lower it. Of large systems (beyond 400 velocities the eigenvalues take longer than many runs) zero.
     """
-    if not 0 < model.system.n_u <= 400:
+    if not 0 < numbering.size["u"] <= 400:
         return 0.0
-    numbering = Numbering(model)
     K = numbering.matrix("stiffness", t, q, parameters)
     if not np.isfinite(K).all() or not K.any():
         return 0.0
@@ -88,43 +87,27 @@ def highest_frequency(model: Model, t: float, q: np.ndarray, parameters: np.ndar
     return float(np.sqrt(max(0.0, np.linalg.eigvalsh((scaled + scaled.T) / 2)[-1])))
 
 
-def check_laws(model: Model, t: float, q: np.ndarray, parameters: np.ndarray) -> None:
+def check_laws(numbering: Numbering, t: float, q: np.ndarray, parameters: np.ndarray) -> None:
     """Friction and restitution are in range for the values of the parameters."""
+    model = numbering.model
     keys = {"mu": "friction", "radius": "radius", "e_N": "restitution", "e_F": "tangential_restitution"}
-    for kind, parts in _instances(model).items():
-        if not (kind.n["N"] or kind.n["F"]):
+    for kind in numbering.part_kinds:
+        if not (kind.type.n["N"] or kind.type.n["F"]):
             continue
         for symbol, key in keys.items():
-            values = _evaluate(model, kind, [part for _, part in parts], symbol, t, q, parameters)
-            for (_, part), column in zip(parts, values.T, strict=True):
-                for value in column:
-                    check_law_value(f"{model.system.name}: contact of {part.name!r}", key, float(value))
-
-
-def _instances(model: Model) -> dict[PartType, list[tuple[int, Instance]]]:
-    """The parts by their types, numbered."""
-    out: dict[PartType, list[tuple[int, Instance]]] = {}
-    for k, part in enumerate(model.parts):
-        out.setdefault(part.type, []).append((k, part))
-    return out
-
-
-def _evaluate(
-    model: Model, kind: PartType, parts: list[Instance], name: str, t: float, q: np.ndarray, parameters: np.ndarray
-) -> np.ndarray:
-    """A function of a type for all of its instances at once, side by side."""
-    at = np.cumsum([0, *[b.n_q for b in model.system.blocks]])
-    rows = [[i for b in part.blocks for i in range(at[b], at[b + 1])] for part in parts]
-    mine = parameters[np.array([part.parameters for part in parts], int)].T.reshape(-1, len(parts))
-    return kind.evaluate(name, t, q[np.array(rows, int)].T, mine)
+            values = numbering.evaluate(kind, symbol, t, q, parameters)
+            for member, row in zip(kind.members, values, strict=True):
+                for value in row.flat:
+                    where = f"{model.system.name}: contact of {numbering.instances[member].name!r}"
+                    check_law_value(where, key, float(value))
 
 
 def check_initial_state(
-    observed: dict[str, np.ndarray], names: dict[str, tuple[str, ...]], model: Model, tolerance: float
+    observed: dict[str, np.ndarray], names: dict[str, tuple[str, ...]], numbering: Numbering, tolerance: float
 ) -> None:
     """Constraints hold and no contact begins inside an obstacle, up to the tolerance."""
-    system = model.system
-    _check_joints(observed["g"][0], model, tolerance)
+    system = numbering.model.system
+    _check_joints(observed["g"][0], numbering, tolerance)
     for key, labels, level in (
         ("g", names["g"], "position"),
         ("g_dot", names["g"], "velocity"),
@@ -154,12 +137,12 @@ def check_initial_state(
         )
 
 
-def _check_joints(g: np.ndarray, model: Model, tolerance: float) -> None:
+def _check_joints(g: np.ndarray, numbering: Numbering, tolerance: float) -> None:
     """Joints that say what they join complain first, with the distance of the points that should coincide."""
-    at = 0
-    for equations in model.equations:
-        for c in equations.constraints:
-            rows, at = g[at : at + c.value.numel()], at + c.value.numel()
+    model = numbering.model
+    for k, equations in enumerate(model.equations):
+        ends = np.cumsum([c.value.numel() for c in equations.constraints])
+        for c, rows in zip(equations.constraints, np.split(g[numbering.own(k, "g")], ends[:-1]), strict=False):
             size = float(np.sqrt(rows @ rows))
             if c.about and size > tolerance:
                 raise InitialStateError(

@@ -21,11 +21,10 @@ def evaluate(
     values: all parameters of the run. Only the columns that the expression uses are read.
     """
     columns: dict[int, np.ndarray | float] = {TIME.__hash__(): t}
-    at_q = at_u = 0
-    for block in system.blocks:
-        columns |= {block.q[k].__hash__(): q[:, at_q + k] for k in range(block.q.numel())}
-        columns |= {block.u[k].__hash__(): u[:, at_u + k] for k in range(block.u.numel())}
-        at_q, at_u = at_q + block.q.numel(), at_u + block.u.numel()
+    for x, values_of in (("q", q), ("u", u)):
+        for first, block in zip(system.starts[x], system.blocks, strict=False):
+            symbols = getattr(block, x)
+            columns |= {symbols[k].__hash__(): values_of[:, first + k] for k in range(symbols.numel())}
     columns |= {symbol.__hash__(): values[name] for name, symbol in system.parameter_symbols().items()}
     from stickslip.engine.rows import along  # Numba is imported when something runs
 

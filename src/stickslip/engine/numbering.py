@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -51,6 +53,30 @@ class Kind:
         return replace(self, members=self.members[:1], blocks=self.blocks[:1], parameters=self.parameters[:1])
 
 
+class PartRows(NamedTuple):
+    """Where the quantities of one part stand among those of the system; lists, as CasADi wants them."""
+
+    q: list[int]
+    u: list[int]
+    p: list[int]
+    g: list[int]
+    gamma: list[int]
+    N: list[int]
+    F: list[int]
+    element: list[int]  # friction elements
+
+
+class FrictionRows(NamedTuple):
+    """A friction element of the system: its components, and its normal contacts."""
+
+    rows: slice
+    normals: tuple[int, ...]
+
+    def is_off(self, closed: np.ndarray) -> bool:
+        """Whether it has normal contacts, and none of them is closed."""
+        return bool(self.normals) and not closed[list(self.normals)].any()
+
+
 class Numbering:
     """Size of each space, and the rows of it that each instance owns or touches.
 
@@ -60,8 +86,7 @@ class Numbering:
 
     def __init__(self, model: Model, detected: Sequence[Detected] = ()):
         self.model = model
-        blocks = model.system.blocks
-        self._first = {x: np.cumsum([0, *[getattr(b, f"n_{x}") for b in blocks]]) for x in ("q", "u")}
+        self._first = model.system.starts
         self.size = {"q": int(self._first["q"][-1]), "u": int(self._first["u"][-1]), "one": 1}
         self.instances = model.nodes + model.parts
         self._own = {}
@@ -97,6 +122,38 @@ class Numbering:
                 _table([self.instances[i].parameters for i in members]),
             )
             for (is_part, _), members in sorted(found.items(), key=lambda item: item[0][0])
+        )
+
+    @property
+    def part_kinds(self) -> tuple[Kind, ...]:
+        """The kinds of parts that are declared: neither nodes nor detected contacts."""
+        return tuple(kind for kind in self.kinds if not kind.is_node and kind.detected is None)
+
+    # -- part by part -------------------------------------------------------------------------------------------------
+
+    def own(self, part: int, space: str) -> slice:
+        """The rows of g, gamma, N or F that belong to a part, by its number in `model.parts`."""
+        first = int(self._own[space][len(self.model.nodes) + part])
+        return slice(first, first + self.model.parts[part].type.n[space])
+
+    @cached_property
+    def parts(self) -> tuple[PartRows, ...]:
+        """The rows of every part, in the order of `model.parts`."""
+        out, element = [], 0
+        for k, part in enumerate(self.model.parts):
+            own = {x: list(range(size)[self.own(k, x)]) for x, size in self.size.items() if x in MULTIPLIERS}
+            q, u = ([i for b in part.blocks for i in range(at[b], at[b + 1])] for at in self._first.values())
+            elements = list(range(element, element := element + len(part.type.frictions)))
+            out.append(PartRows(q, u, list(part.parameters), **own, element=elements))
+        return tuple(out)
+
+    @cached_property
+    def frictions(self) -> tuple[FrictionRows, ...]:
+        """All friction elements, in the order of their components."""
+        return tuple(
+            FrictionRows(slice(rows.F[f.first], rows.F[f.first] + f.size), tuple(rows.N[i] for i in f.normals))
+            for part, rows in zip(self.model.parts, self.parts, strict=True)
+            for f in part.type.frictions
         )
 
     # -- rows of integers --------------------------------------------------------------------------------------------
@@ -169,17 +226,16 @@ class Numbering:
         count = len(kind.members)
         columns = q[self.rows(kind, "q")].T, parameters[kind.parameters].T.reshape(-1, count)
         values = kind.type.evaluate(name, t, *columns)
-        return np.moveaxis(values.reshape(values.shape[0], count, -1), 1, 0)
+        return np.moveaxis(values.reshape(len(values), count, values.shape[1] // max(1, count)), 1, 0)
 
     def matrix(self, name: str, t: float, q: np.ndarray, parameters: np.ndarray) -> np.ndarray:
         """The sum over parts of a square matrix in the space of velocities ("M", "stiffness"), dense; for checks."""
         total = np.zeros((self.size["u"], self.size["u"]))
-        for kind in self.kinds:
-            if kind.is_node or kind.detected is not None or not kind.type.n_u:
-                continue
-            rows = self.rows(kind, "u")
-            values = self.evaluate(kind, name, t, q, parameters)
-            np.add.at(total, (rows[:, :, None], rows[:, None, :]), values)
+        for kind in self.part_kinds:
+            if kind.type.n_u:
+                rows = self.rows(kind, "u")
+                values = self.evaluate(kind, name, t, q, parameters)
+                np.add.at(total, (rows[:, :, None], rows[:, None, :]), values)
         return total
 
 

@@ -8,26 +8,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy, deepcopy
-from html import escape
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import casadi as ca
 import numpy as np
 
-from stickslip.errors import ModelError, unknown_name
-from stickslip.math import Scalar, Vector, array, column, is_symbolic
+from stickslip.errors import ModelError
+from stickslip.math import Scalar, Vector, array, column
 from stickslip.model.assemble import assembled
-from stickslip.model.declaration import APPROACH_SPEED, TIME, Coordinates, Equations, Sensor, _scalar, _vector
+from stickslip.model.declaration import APPROACH_SPEED, TIME, Equations, Sensor, _vector
 from stickslip.model.given import number, text
 from stickslip.model.shipping import packed, unpacked
-from stickslip.notebook import folded, html_table
+from stickslip.model.state_space import StateSpace
+from stickslip.model.told import system_html
 
 if TYPE_CHECKING:
     from stickslip.model.many import Copy
     from stickslip.shapes import Drawing, Shape
-
-
-MOST_ROWS = 30  # of a table in a notebook
 
 
 @runtime_checkable
@@ -64,7 +61,7 @@ class ForceField(Protocol):
     def act(self, body: Any, equations: Equations) -> None: ...
 
 
-class System:
+class System(StateSpace):
     """A mechanical system with constraints, contacts, friction and impacts.
 
     From equations:
@@ -83,19 +80,12 @@ class System:
     """
 
     def __init__(self, name: str = "system"):
-        self.name = text("system", name)
-        self.blocks: list[Coordinates] = []
+        super().__init__(name)
         self.parts: list[Any] = []
         self._own = Equations(name)
         self._declared: list[Equations] = []
-        self._parameters: dict[str, ca.SX] = {}
-        self._values: dict[str, ca.SX] = {}
-        self._u_own: list[ca.SX] = []
-        # By the hashes of all symbols that are declared, their values: numbers, or expressions of parameters.
-        self._initial: dict[int, Any] = {TIME.__hash__(): 0.0, APPROACH_SPEED.__hash__(): 0.0}
         self._part_names: set[str] = set()
         self.copies: dict[str, Copy] = {}  # parts of `add_many` by name
-        self._q_names: set[str] = set()
         self.measures: dict[str, Sensor] = {}
         self.drawing: Drawing | None = None
         self.shown: list[Shape] = []
@@ -133,187 +123,13 @@ class System:
 
     def _repr_html_(self) -> str:
         """In a notebook: counts, parts, coordinates with their initial values."""
-        equations = self.equations()
-        g = sum(c.value.numel() for e in equations for c in e.constraints + e.velocity_constraints)
-        counts = [("coordinates", self.n_q), ("velocities", self.n_u), ("constraint equations", g)]
-        counts += [("contacts", sum(len(e.contacts) for e in equations)), ("parameters", len(self.parameters))]
-        parts = [(part.name, type(part).__name__, repr(part)) for part in self.parts[:MOST_ROWS]]
-        names = [
-            (n, x) for b in self.blocks for n, x in zip(b.q_names, b.q_units or [""] * len(b.q_names), strict=True)
-        ]
-        start = [(n, f"{x:.6g}", unit) for (n, unit), x in zip(names, self.q_initial, strict=True)][:MOST_ROWS]
-        html = f"<b>{escape(self.name)}</b>{html_table(counts)}"
-        if parts:
-            table = html_table(parts, ("name", "kind", "declared as"), len(self.parts) - len(parts))
-            html += folded(f"{len(self.parts)} parts", table)
-        table = html_table(start, ("coordinate", "initial", "unit"), len(names) - len(start))
-        return html + folded(f"{len(names)} coordinates", table)
-
-    @property
-    def time(self) -> ca.SX:
-        """The symbol of time, for rheonomic constraints and time-dependent forces."""
-        return TIME
-
-    @property
-    def n_q(self) -> int:
-        """Number of coordinates."""
-        return sum(block.n_q for block in self.blocks)
-
-    @property
-    def n_u(self) -> int:
-        """Number of velocities."""
-        return sum(block.n_u for block in self.blocks)
+        return system_html(self)
 
     @property
     def size(self) -> tuple[int, ...]:
         """How much is declared; it grows with every declaration."""
         expressions = [e for equations in (self._own, *self._declared) for e in equations.expressions()]
         return len(self.blocks), len(self._parameters), len(self.parts), len(expressions)
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """The free parameters and their values; each can be changed in `solve(..., parameters={...})`.
-
-        >>> s = System()
-        >>> _ = s.parameter("mu", 0.3)
-        >>> s.parameters
-        {'mu': 0.3}
-        """
-        return {name: float(value) for name, value in self._values.items() if value.is_constant()}
-
-    @property
-    def q_initial(self) -> np.ndarray:
-        """Initial coordinates."""
-        return np.concatenate([np.zeros(0), *[block.q_initial for block in self.blocks]])
-
-    @property
-    def u_initial(self) -> np.ndarray:
-        """Initial velocities."""
-        return np.concatenate([np.zeros(0), *[block.u_initial for block in self.blocks]])
-
-    def initial_value(self, expression: Any) -> np.ndarray:
-        """The numbers that an expression of coordinates, velocities and parameters has at the initial state, t = 0.
-
-        >>> s = System()
-        >>> q, u = s.coordinates("x y", initial=[3, 4], velocity=[0, 0])
-        >>> s.initial_value(q @ q)
-        array(25.)
-        """
-        f = column(expression)
-        used = ca.symvar(f)
-        for s in used:
-            if s.__hash__() not in self._initial:
-                raise ModelError(
-                    f"{self.name}: {s.name()!r} belongs to another system; add its body to this one, or declare it here"
-                )
-        inputs = [x if isinstance(x := self._initial[s.__hash__()], float) else self.initial_value(x) for s in used]
-        value = np.array(ca.Function("value", used, [ca.densify(f)]).call(inputs)[0])
-        return value.reshape(()) if f.numel() == 1 else value[:, 0] if value.shape[1] == 1 else value
-
-    # -- coordinates and parameters -----------------------------------------------------------------------------------
-
-    def coordinates(
-        self,
-        names: str,
-        *,
-        initial: Vector,
-        velocity: Vector,
-        velocities: str | None = None,
-        kinematics: Any = None,
-        block: str | None = None,
-        units: str | None = None,
-        velocity_units: str | None = None,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Declare coordinates q and velocities u; return their symbols as two arrays.
-
-        `names` and `velocities` are space-separated; without `velocities` qdot = u. `kinematics(t, q, u)` returns
-        qdot = B(t, q) u + beta(t, q), for velocities that are not the derivatives of the coordinates. `units`, such as
-        "m m rad", label plots and tables, - stands for none; those of velocities follow where qdot = u.
-
-        >>> q, u = System().coordinates("x y", initial=[0, 1], velocity=[0, 0])
-        >>> len(q), len(u)
-        (2, 2)
-        """
-        text(f"{self.name}: coordinates", names)
-        q_names = tuple(names.split())
-        u_names = tuple(velocities.split()) if velocities else tuple(f"{name}_dot" for name in q_names)
-        prefix = "" if block is None else f"{block}."
-        for name in q_names:
-            if prefix + name in self._q_names or q_names.count(name) > 1:
-                raise ModelError(f"{self.name}: coordinate {prefix + name!r} is declared twice")
-        q0 = self._numbers(initial, len(q_names), f"initial= of coordinates {names!r}")
-        u0 = self._numbers(velocity, len(u_names), f"velocity= of coordinates {names!r}")
-        q = ca.vertcat(*[ca.SX.sym(prefix + n) for n in q_names])
-        u = ca.vertcat(*[ca.SX.sym(prefix + n) for n in u_names])
-        if kinematics is None:
-            if len(u_names) != len(q_names):
-                raise ModelError(
-                    f"{self.name}: {len(q_names)} coordinates but {len(u_names)} velocities; give kinematics= as well"
-                )
-            qdot = u
-        else:
-            if not callable(kinematics):
-                raise ModelError(f"{self.name}: kinematics= must be a function of (t, q, u), got {kinematics!r}")
-            qdot = _vector(kinematics(TIME, array(q), array(u)), f"{self.name}: kinematics of {names!r}")
-            if qdot.numel() != q.numel():
-                raise ModelError(
-                    f"{self.name}: kinematics gives {qdot.numel()} derivatives for {q.numel()} coordinates {names!r}"
-                )
-            if ca.depends_on(ca.jacobian(qdot, u), u):
-                raise ModelError(f"{self.name}: kinematics of {names!r} must be affine in the velocities, B u + beta")
-        q_full, u_full = tuple(prefix + n for n in q_names), tuple(prefix + n for n in u_names)
-        q_units = self._units(units, q_names, "units")
-        follow = " ".join("-" if x == "" else f"{x}/s" for x in q_units) if kinematics is None and q_units else None
-        u_units = self._units(velocity_units or follow, u_names, "velocity_units")
-        self.blocks.append(Coordinates(block or names, q, u, q_full, u_full, q0, u0, qdot, q_units, u_units))
-        self._q_names.update(q_full)
-        self._remember(self.blocks[-1])
-        if block is None:
-            self._u_own.append(u)
-        return array(q), array(u)
-
-    def parameter(self, name: str, value: Scalar) -> ca.SX:
-        """Declare a named parameter; return its symbol. Its value is an input of the compiled kernels.
-
-        A value may be an expression of other parameters; it then follows them.
-        """
-        text(f"{self.name}: parameter", name)
-        if name in self._parameters:
-            raise ModelError(f"{self.name}: parameter {name!r} is declared twice")
-        given = _scalar(value, f"{self.name}: parameter {name!r}")
-        if not given.is_constant():
-            self._require_known(given, f"parameter {name!r}", parameters_only=True)
-        self._parameters[name] = ca.SX.sym(name)
-        self._values[name] = given
-        self._initial[self._parameters[name].__hash__()] = float(given) if given.is_constant() else given
-        return self._parameters[name]
-
-    def parameter_symbols(self) -> dict[str, ca.SX]:
-        """All parameters, those that follow from others included."""
-        return dict(self._parameters)
-
-    def parameter_expressions(self) -> dict[str, ca.SX]:
-        """What was declared as the value of every parameter: a number, or an expression of other parameters."""
-        return dict(self._values)
-
-    def parameter_values(self, changed: Mapping[str, float] | None = None) -> dict[str, float]:
-        """The value of every parameter, with some of the free ones changed."""
-        values = self.parameters
-        changed = {} if changed is None else changed
-        if not isinstance(changed, Mapping):
-            raise ModelError(f"{self.name}: parameters must be given as {{name: value}}, got {changed!r}")
-        for name, value in changed.items():
-            if name not in self._parameters:
-                raise ModelError(f"{self.name}: {unknown_name('parameter', name, values)}")
-            if name not in values:
-                raise ModelError(f"{self.name}: parameter {name!r} follows from others and cannot be set")
-            values[name] = float(number(self.name, f"parameter {name!r}", value))
-        symbols, numbers = [self._parameters[n] for n in values], list(values.values())
-        for name, value in self._values.items():
-            if name not in values:
-                values[name] = float(ca.Function("value", symbols, [value])(*numbers))
-                symbols, numbers = [*symbols, self._parameters[name]], [*numbers, values[name]]
-        return {name: values[name] for name in self._parameters}
 
     # -- equations ----------------------------------------------------------------------------------------------------
 
@@ -497,27 +313,8 @@ class System:
         >>> bob = (sin(phi), -cos(phi))
         >>> s.show(ss.shapes.Tube((0, 0), bob, radius=0.02), ss.shapes.Ball(bob, radius=0.1, turn=phi))
         """
-        from stickslip.shapes import Shape
-
         for shape in shapes:
-            if not isinstance(shape, Shape):
-                raise ModelError(f"{self.name}: show() takes shapes such as shapes.Circle((x, y), 0.1), got {shape!r}")
-            for name in shape.moving:
-                value = getattr(shape, name)
-                if value is None:
-                    continue
-                try:
-                    expression = column(value)
-                except (ModelError, TypeError, NotImplementedError, ValueError):
-                    raise ModelError(
-                        f"{self.name}: {name} of {type(shape).__name__} must be numbers or expressions, got {value!r}"
-                    ) from None
-                self._require_known(expression, f"{name} of a {type(shape).__name__} to be shown")
-                if any(ca.depends_on(expression, block.u) for block in self.blocks):
-                    raise ModelError(
-                        f"{self.name}: {name} of a {type(shape).__name__} depends on velocities; a picture is drawn from "
-                        "time, coordinates and parameters"
-                    )
+            self._check_shape(shape)
         self.shown += shapes
 
     def assemble(
@@ -538,12 +335,10 @@ class System:
         (1.0, 0.0)
         """
         q, u = assembled(self, self.parameter_values(parameters), float(number(self.name, "t", t)), obstacles)
-        at_q = at_u = 0
+        at = self.starts
         for k, b in enumerate(self.blocks):
-            n_q, n_u = b.n_q, b.n_u
-            self.blocks[k] = b.at(q[at_q : at_q + n_q], u[at_u : at_u + n_u])
+            self.blocks[k] = b.at(*[x[at[n][k] : at[n][k + 1]] for n, x in (("q", q), ("u", u))])
             self._remember(self.blocks[k])
-            at_q, at_u = at_q + n_q, at_u + n_u
         return q, u
 
     def extended(self) -> System:
@@ -594,12 +389,31 @@ class System:
             out.append(equations)
         return out
 
-    def _remember(self, block: Coordinates) -> None:
-        """The numbers of a block for `initial_value`."""
-        for symbols, numbers in ((block.q, block.q_initial), (block.u, block.u_initial)):
-            self._initial |= {symbols[k].__hash__(): float(x) for k, x in enumerate(numbers)}
-
     # -- helpers ------------------------------------------------------------------------------------------------------
+
+    def _check_shape(self, shape: Any) -> None:
+        """What is shown is a shape whose points are numbers or expressions of time, coordinates and parameters."""
+        from stickslip.shapes import Shape
+
+        if not isinstance(shape, Shape):
+            raise ModelError(f"{self.name}: show() takes shapes such as shapes.Circle((x, y), 0.1), got {shape!r}")
+        kind = type(shape).__name__
+        for name in shape.moving:
+            value = getattr(shape, name)
+            if value is None:
+                continue
+            try:
+                expression = column(value)
+            except (ModelError, TypeError, NotImplementedError, ValueError):
+                raise ModelError(
+                    f"{self.name}: {name} of {kind} must be numbers or expressions, got {value!r}"
+                ) from None
+            self._require_known(expression, f"{name} of a {kind} to be shown")
+            if any(ca.depends_on(expression, block.u) for block in self.blocks):
+                raise ModelError(
+                    f"{self.name}: {name} of a {kind} depends on velocities; a picture is drawn from time, coordinates and "
+                    "parameters"
+                )
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -621,52 +435,6 @@ class System:
             for name in list(self._parameters)[known:]:
                 del self._initial[self._parameters[name].__hash__()], self._parameters[name], self._values[name]
             raise
-
-    def _velocities(self, of: Vector | None) -> ca.SX:
-        if of is not None:
-            return _vector(of, f"{self.name}: the velocities")
-        if not self._u_own:
-            raise ModelError(f"{self.name}: declare coordinates first")
-        return ca.vertcat(*self._u_own)
-
-    def _units(self, units: str | None, names: tuple[str, ...], what: str) -> tuple[str, ...]:
-        given = () if units is None else tuple("" if word == "-" else word for word in units.split())
-        if given and len(given) != len(names):
-            raise ModelError(f"{self.name}: {what} = {units!r} must name one unit for each of {' '.join(names)!r}")
-        return given
-
-    def _numbers(self, values: Any, n: int, what: str) -> np.ndarray:
-        try:
-            numbers = np.atleast_1d(array(values)).copy()
-        except ModelError as error:
-            raise ModelError(f"{self.name}: {what}: {error}") from None
-        if is_symbolic(numbers):
-            raise ModelError(f"{self.name}: {what} must be given by numbers, not by symbols; use q0= and u0= of solve")
-        if numbers.shape != (n,):
-            raise ModelError(f"{self.name}: {what} has shape {numbers.shape}, expected ({n},)")
-        if not np.isfinite(numbers).all():
-            raise ModelError(f"{self.name}: {what} is not finite: {numbers}")
-        return numbers
-
-    def _require_known(self, expression: ca.SX, what: str, parameters_only: bool = False) -> None:
-        used = ca.symvar(expression)
-        if parameters_only:
-            foreign = [s.name() for s in used if not self._is_parameter(s)]
-        else:
-            foreign = [s.name() for s in used if s.__hash__() not in self._initial]
-        if foreign:
-            raise ModelError(
-                f"{self.name}: {what} depends on {', '.join(map(repr, foreign))}, which this system does not declare; "
-                "use coordinates() or parameter(), or add the body that it belongs to"
-            )
-
-    def is_constant(self, expression: ca.SX) -> bool:
-        """Whether an expression is made of numbers and parameters alone."""
-        return all(self._is_parameter(s) for s in ca.symvar(expression))
-
-    def _is_parameter(self, symbol: ca.SX) -> bool:
-        own = self._parameters.get(symbol.name())
-        return own is not None and own.__hash__() == symbol.__hash__()
 
 
 def _shipped(text: str, content: bytes) -> System:

@@ -8,10 +8,11 @@ import numpy as np
 
 from stickslip.engine.derive import Model, PartType
 from stickslip.engine.fields import Q_1, U_1, Field
+from stickslip.engine.numbering import FrictionRows
 from stickslip.engine.program import Program
 from stickslip.engine.run import Start
 from stickslip.phases.history import Jump, Modes
-from stickslip.phases.problems import FORCE_F, LA, QDOT, A, FrictionRows, Problems, elements_of, percussions_of
+from stickslip.phases.problems import FORCE_F, LA, QDOT, A, Problems, percussions_of
 
 NO_SLIP = 1e-10  # speed, relative to the velocities, that counts as none
 QUATERNION = 4
@@ -22,7 +23,7 @@ class Course:
 
     def __init__(self, model: Model, programs: Mapping[str, Program], start: Start):
         size = programs["motion"].layout.size
-        self.problems, self.elements = Problems(programs, start), elements_of(model)
+        self.problems, self.elements = Problems(programs, start), programs["motion"].numbering.frictions
         self.n_q, self.n_u, self.n_N, self.n_F = start.q.size, start.u.size, size[LA.N], size[LA.F]
         self.percussions = [size[each] for each in LA.fields]
         self.t, self.y = start.t, np.concatenate([start.q, start.u, np.zeros(sum(self.percussions))])
@@ -115,12 +116,11 @@ def quaternions(model: Model) -> list[slice]:
 
     Rotations of a quaternion keep its length in exact arithmetic; an integrator keeps it to its tolerance only.
     """
-    random, out, first = np.random.default_rng(0), [], 0
-    for node in model.nodes:
+    random, out = np.random.default_rng(0), []
+    for node, first in zip(model.nodes, model.system.starts["q"].tolist(), strict=False):
         part = node.type
         if part.n_q > part.n_u:
             out += [slice(first + k, first + k + QUATERNION) for k in _invariant(part, random)]
-        first += part.n_q
     return out
 
 

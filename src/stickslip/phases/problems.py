@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from stickslip.engine.derive import Model
 from stickslip.engine.fields import PERCUSSIONS, Q_0, Q_1, T_0, U_0, U_1, F, Field, Multipliers, N, Q, U, expand
 from stickslip.engine.program import Program
 from stickslip.engine.run import Start
@@ -89,28 +87,6 @@ class Routine:
         raise Trouble(
             name, f"the problem of {name.replace('_', ' ')} has no solution, residual {residual:.2e}", residual
         )
-
-
-class FrictionRows(NamedTuple):
-    """A friction element: its rows, and its normal contacts."""
-
-    rows: slice
-    normals: tuple[int, ...]
-
-    def is_off(self, closed: np.ndarray) -> bool:
-        """Whether it has normal contacts, and none of them is closed."""
-        return bool(self.normals) and not closed[list(self.normals)].any()
-
-
-def elements_of(model: Model) -> tuple[FrictionRows, ...]:
-    """All friction elements of a model, in the order of their rows."""
-    out, n_N, n_F = [], 0, 0
-    for part in model.parts:
-        for f in part.type.frictions:
-            rows = slice(n_F + f.first, n_F + f.first + f.size)
-            out.append(FrictionRows(rows, tuple(n_N + i for i in f.normals)))
-        n_N, n_F = n_N + part.type.n["N"], n_F + part.type.n["F"]
-    return tuple(out)
 
 
 class Problems:

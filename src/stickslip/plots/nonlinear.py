@@ -21,7 +21,7 @@ def plot_branch(branch: Branch, coordinate: str | None = None) -> Figure:
     >>> figure = plot_branch(branch)    # doctest: +SKIP
     """
     system = branch.orbits[0].system
-    names = [n for b in system.blocks for n in b.q_names]
+    names = system.q_names
     drift = {names[i] for i in branch.orbits[0].shooting.drift}
     coordinate = next(n for n in names if n not in drift) if coordinate is None else coordinate
     k = names.index(coordinate)

@@ -233,13 +233,13 @@ def _refused(
     ready: Prepared, t: float, q: np.ndarray, u: np.ndarray, values: np.ndarray, changing: set[str], tolerance: float
 ) -> np.ndarray:
     """Runs that start inside an obstacle or violate constraints. Masses and laws are checked where they change."""
-    model, names = ready.model, ready.names
+    numbering, names = ready.numbering, ready.names
     distinct = [0]
     if changing & checked_parameters(ready):
         distinct = np.unique(values, axis=0, return_index=True)[1].tolist()
     for k in distinct:
-        check_mass(model, t, q[k], values[k])
-        check_laws(model, t, q[k], values[k])
+        check_mass(numbering, t, q[k], values[k])
+        check_laws(numbering, t, q[k], values[k])
     if changing:
         rows = [observe(ready.observing, values[k], np.array([t]), q[k : k + 1], u[k : k + 1]) for k in range(len(q))]
         seen = {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
@@ -250,5 +250,5 @@ def _refused(
     refused = ~(np.max(off, axis=0) <= tolerance)  # what is not a number is refused as well
     if len(q) == 1 and refused[0]:
         labels = {"g": names.g, "gamma": names.gamma, "contacts": names.contacts}
-        check_initial_state(seen, labels, model, tolerance)
+        check_initial_state(seen, labels, numbering, tolerance)
     return refused

@@ -14,11 +14,12 @@ from stickslip.engine.check import check_initial_state, check_laws, check_mass, 
 from stickslip.engine.derive import Model, derive
 from stickslip.engine.fields import Field
 from stickslip.engine.flow import StageFunction
+from stickslip.engine.numbering import Numbering
 from stickslip.engine.observe import observation, observe
 from stickslip.engine.program import Program
 from stickslip.errors import MethodError, OptionError, StabilityWarning
 from stickslip.model.collisions import collisions_of
-from stickslip.model.declaration import TIME
+from stickslip.model.declaration import TIME, Bilateral
 from stickslip.model.readings import units_of
 from stickslip.model.system import System
 from stickslip.schemes import METHODS, Scheme
@@ -30,12 +31,13 @@ REMEMBERED = 64  # starts whose checks are remembered
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A system ready to run: its model, the program of observed quantities, the names of columns.
+    """A system ready to run: its model, the numbering of it, the program of observed quantities, the names of columns.
 
     `passed` remembers which starts were checked, and the highest frequency there.
     """
 
     model: Model
+    numbering: Numbering
     observing: Program
     names: Names
     passed: dict[Any, float] = field(default_factory=dict)
@@ -46,9 +48,10 @@ def prepare(system: System) -> Prepared:
 
     def make() -> Prepared:
         model = derive(system)
+        numbering = Numbering(model)
         if not model.parts:  # coordinates without equations: there is nothing to observe, and no mass
-            check_mass(model, 0.0, system.q_initial, np.array(list(system.parameter_values().values())))
-        return Prepared(model, observation(model), names_of(model))
+            check_mass(numbering, 0.0, system.q_initial, np.array(list(system.parameter_values().values())))
+        return Prepared(model, numbering, observation(model), names_of(numbering))
 
     return compiled(system, "model", make)
 
@@ -108,16 +111,16 @@ def check_start(
     """
     key = (t, q.tobytes(), u.tobytes(), values.tobytes(), tol)
     if key not in ready.passed:
-        model, names = ready.model, ready.names
-        check_mass(model, t, q, values)
-        check_laws(model, t, q, values)
+        numbering, names = ready.numbering, ready.names
+        check_mass(numbering, t, q, values)
+        check_laws(numbering, t, q, values)
         if tol is not None:
             first = observe(ready.observing, values, np.array([t]), q[None, :], u[None, :])
             labels = {"g": names.g, "gamma": names.gamma, "contacts": names.contacts}
-            check_initial_state(first, labels, model, tol)
+            check_initial_state(first, labels, numbering, tol)
         if len(ready.passed) >= REMEMBERED:
             ready.passed.clear()
-        ready.passed[key] = highest_frequency(model, t, q, values)
+        ready.passed[key] = highest_frequency(numbering, t, q, values)
     stable_to = scheme.facts.stable_to
     if stable_to is not None:
         _check_stability(scheme, stable_to, dt, ready.passed[key])
@@ -159,27 +162,26 @@ def _check_stability(scheme: Scheme, stable_to: float, dt: float, omega: float) 
         )
 
 
-def names_of(model: Model) -> Names:
-    """Labels and units of all columns."""
-    contacts: list[str] = []
-    friction: list[tuple[str, int, int]] = []
-    g: list[str] = []
-    gamma: list[str] = []
-    for equations in model.equations:
-        for target, constraints in ((g, equations.constraints), (gamma, equations.velocity_constraints)):
-            for b in constraints:
-                n = b.value.numel()
-                target += [b.name if n == 1 else f"{b.name}[{k}]" for k in range(n)]
+def names_of(numbering: Numbering) -> Names:
+    """Labels and units of all columns, where the numbering has them."""
+    model, system = numbering.model, numbering.model.system
+    g, gamma, contacts = ([""] * numbering.size[space] for space in ("g", "gamma", "N"))
+    friction: list[tuple[str, int, int]] = []  # name, components, normal contact
+    for k, equations in enumerate(model.equations):
+        normal = [c.name for c in equations.contacts if c.gap is not None]
+        own = numbering.own(k, "N")
+        contacts[own] = normal
+        g[numbering.own(k, "g")] = _labels(equations.constraints)
+        gamma[numbering.own(k, "gamma")] = _labels(equations.velocity_constraints)
         for c in equations.contacts:
             if c.slip.numel():
-                friction.append((c.name, c.slip.numel(), len(contacts) if c.gap is not None else -1))
-            if c.gap is not None:
-                contacts.append(c.name)
-    units = units_of(model.system)
-    q, u = ([n for block in model.system.blocks for n in getattr(block, key)] for key in ("q_names", "u_names"))
+                where = own.start + normal.index(c.name) if c.gap is not None else -1
+                friction.append((c.name, c.slip.numel(), where))
+    units = units_of(system)
+    q, u = system.q_names, system.u_names
     return Names(
-        q=tuple(q),
-        u=tuple(u),
+        q=q,
+        u=u,
         g=tuple(g),
         gamma=tuple(gamma),
         contacts=tuple(contacts),
@@ -193,6 +195,12 @@ def names_of(model: Model) -> Names:
         contact_units=tuple(units.get(n, "m") for n in contacts),
         friction_units=tuple(units.get(f[0], "m") for f in friction),
     )
+
+
+def _labels(constraints: Sequence[Bilateral]) -> list[str]:
+    """One per row: the name of the constraint, numbered where it has several."""
+    sizes = [(c.name, c.value.numel()) for c in constraints]
+    return [name if n == 1 else f"{name}[{k}]" for name, n in sizes for k in range(n)]
 
 
 def checked_parameters(ready: Prepared) -> frozenset[str]:

@@ -159,8 +159,8 @@ class Stepper:
                 self._changed[name] = float(value)
             return
         values = np.array(list(self.system.parameter_values({**self._changed, **changed}).values()))
-        check_mass(self._ready.model, self.t, self.q, values)
-        check_laws(self._ready.model, self.t, self.q, values)
+        check_mass(self._ready.numbering, self.t, self.q, values)
+        check_laws(self._ready.numbering, self.t, self.q, values)
         self._run.memory[: values.size] = values
         self._changed |= {name: float(value) for name, value in changed.items()}
 

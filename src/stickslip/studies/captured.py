@@ -18,6 +18,7 @@ import numpy as np
 
 from stickslip.engine.derive import PartType
 from stickslip.engine.fields import PERCUSSIONS, Q_1, U_1
+from stickslip.engine.numbering import PartRows
 from stickslip.engine.run import ProgramRun, Start
 from stickslip.model.system import System
 from stickslip.phases.history import History, Modes, Phase, Transition
@@ -28,7 +29,7 @@ from stickslip.schemes import EventDriven, GeneralizedAlpha, Lobatto, Rattle, Sc
 from stickslip.schemes.alpha_motion import A_0, A_BAR_0, LA_0, LA_BAR_0
 from stickslip.solution import Names
 from stickslip.solve.prepared import program_of
-from stickslip.studies.linearised import Mechanism, PartRows
+from stickslip.studies.linearised import Mechanism
 from stickslip.studies.numeric import Numeric
 from stickslip.studies.saltation import Affine, EventDerivative, saltation
 from stickslip.studies.stages import BOUND, CLOSED, LinearMap, StepDerivative

@@ -128,7 +128,7 @@ def continuation(
     if not np.isfinite(to) or to == start:
         raise OptionError(f"to = {to!r} must be a number other than the present {parameter} = {start:g}")
     old = orbit.shooting
-    names = [n for b in system.blocks for n in b.q_names]
+    names = system.q_names
     shooting = Shooting(
         system,
         period=None if old.autonomous else (orbit.period if period is None else period),

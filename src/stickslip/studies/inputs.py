@@ -51,8 +51,8 @@ def with_inputs(
     >>> with_inputs(ss.benchmarks.bouncing_ball(), ["e", "q"], [0.5, 2.0], None)
     {'parameters': {'e': 0.5}, 'q0': array([2.]), 'u0': array([0.])}
     """
-    q = [name for b in system.blocks for name in b.q_names]
-    u = [name for b in system.blocks for name in b.u_names]
+    q = system.q_names
+    u = system.u_names
     parameters, q0, u0 = dict(fixed or {}), system.q_initial.copy(), system.u_initial.copy()
     for name, value in zip(names, values, strict=True):
         if name in system.parameters:

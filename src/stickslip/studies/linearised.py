@@ -20,26 +20,14 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from stickslip.engine.derive import Instance, Model, PartType, Percussions
+from stickslip.engine.derive import Model, PartType, Percussions
+from stickslip.engine.numbering import Numbering, PartRows
 from stickslip.errors import ModelError
 from stickslip.phases.history import Modes
 from stickslip.schemes.event_driven import START_OF_SLIP
 from stickslip.studies.numeric import Factor, Numeric
 
 SPACES = ("g", "gamma", "N", "F")
-
-
-class PartRows(NamedTuple):
-    """Where a part's quantities stand in those of the system."""
-
-    q: list[int]
-    u: list[int]
-    p: list[int]
-    g: list[int]
-    gamma: list[int]
-    N: list[int]
-    F: list[int]
-    element: list[int]
 
 
 class Rates(NamedTuple):
@@ -67,14 +55,11 @@ class Mechanism:
         self.n_q, self.n_u = system.n_q, system.n_u
         self.n_x = self.n_q + self.n_u
         self.wrt = list(wrt)
-        self._rows = _places(model)
-        self.n = {s: sum(part.type.n[s] for part in model.parts) for s in SPACES}
-        self.elements = [
-            (slice(r.F[f.first], r.F[f.first] + f.size), r.N[f.normals[0]] if f.normals else -1)
-            for part, r in zip(model.parts, self._rows, strict=True)
-            for f in part.type.frictions
-        ]
-        if any(len(f.normals) > 1 for part in model.parts for f in part.type.frictions):
+        numbering = Numbering(model)
+        self._rows = numbering.parts
+        self.n = {s: numbering.size[s] for s in SPACES}
+        self.elements = [(f.rows, f.normals[0] if f.normals else -1) for f in numbering.frictions]
+        if any(len(f.normals) > 1 for f in numbering.frictions):
             raise ModelError(f"{system.name}: this study takes friction of one normal contact, not of several together")
         self.n_y = self.n_u + sum(self.n.values())
         self._t = ca.SX.sym("t")
@@ -107,13 +92,12 @@ class Mechanism:
         return self._kinematics(self._q, self._u)
 
     def _kinematics(self, q: ca.SX, u: ca.SX) -> ca.SX:
-        out, at_q, at_u = [], 0, 0
-        for node in self.model.nodes:
-            n_q, n_u = node.type.n_q, node.type.n_u
-            value = node.type.qdot(self._t, q[at_q : at_q + n_q], u[at_u : at_u + n_u])
+        out, at = [], self.model.system.starts
+        for k, node in enumerate(self.model.nodes):
+            mine = (x[int(at[name][k]) : int(at[name][k + 1])] for name, x in (("q", q), ("u", u)))
+            value = node.type.qdot(self._t, *mine)
             p = list(node.parameters)
             out.append(ca.substitute(value, node.type.parameters, self._p[p]) if p else value)
-            at_q, at_u = at_q + n_q, at_u + n_u
         return ca.vertcat(ca.SX(0, 1), *out)
 
     # -- (1) motion ----------------------------------------------------------------------------------------------------
@@ -347,29 +331,3 @@ class Tangent:
 
 def _pick(x: ca.SX, rows: list[int]) -> ca.SX:
     return x[rows] if rows else ca.SX(0, 1)
-
-
-def _places(model: Model) -> list[PartRows]:
-    q_at = np.cumsum([0, *[b.q.numel() for b in model.system.blocks]])
-    u_at = np.cumsum([0, *[b.u.numel() for b in model.system.blocks]])
-    count, element, out = dict.fromkeys(SPACES, 0), 0, []
-
-    def of(at: np.ndarray, part: Instance) -> list[int]:
-        return [k for b in part.blocks for k in range(at[b], at[b + 1])]
-
-    for part in model.parts:
-        spaces = {s: list(range(count[s], count[s] + part.type.n[s])) for s in SPACES}
-        n = len(part.type.frictions)
-        out.append(
-            PartRows(
-                of(q_at, part),
-                of(u_at, part),
-                list(part.parameters),
-                **spaces,
-                element=list(range(element, element + n)),
-            )
-        )
-        for s in SPACES:
-            count[s] += part.type.n[s]
-        element += n
-    return out

@@ -29,8 +29,8 @@ class Measurements:
     ):
         self.system, self.names, self.given, self.evaluations = system, list(names), given, 0
         self.fixed = dict(given.pop("parameters") or {})
-        q = [n for b in system.blocks for n in b.q_names]
-        u = [n for b in system.blocks for n in b.u_names]
+        q = system.q_names
+        u = system.u_names
         self.t, self.dt = _times(data)
         self.columns: dict[str, tuple[str, int, np.ndarray]] = {}
         self.impacts: dict[str, np.ndarray] = {}

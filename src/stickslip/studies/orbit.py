@@ -150,7 +150,7 @@ def made(
     multipliers = multipliers[np.argsort(-np.abs(multipliers), kind="stable")]
     if np.abs(multipliers.imag).max(initial=0.0) < 1e-12:
         multipliers = multipliers.real
-    names = [name for b in shooting.system.blocks for name in b.q_names]
+    names = shooting.system.q_names
     advance = {names[i]: float(sum(flow.x[i] - x[i] for flow in e.flows)) for i in shooting.drift}
     return PeriodicOrbit(
         system=shooting.system,

@@ -121,7 +121,7 @@ def cut_of(system: System, period: Any, section: Any, contact: str | None, steps
     if len(given) != 1:
         raise OptionError(f"give one of period=, section= and contact=, got {', '.join(given) or 'none'}")
     whole_numbers(steps=(steps, 1))
-    names = tuple(n for b in system.blocks for n in b.q_names) + tuple(n for b in system.blocks for n in b.u_names)
+    names = system.q_names + system.u_names
     if period is not None:
         return Cut(
             system, steps, None, period_function(system, period), about="at multiples of the period", names=names

@@ -266,7 +266,7 @@ def _inputs(system: System, wrt: Sequence[str], parameters: Mapping[str, float] 
     if not len(wrt):
         raise OptionError("wrt is empty: name parameters, coordinates, 'q0' or 'u0'")
     n_q, n_u = system.n_q, system.n_u
-    state = [name for b in system.blocks for name in b.q_names] + [name for b in system.blocks for name in b.u_names]
+    state = [*system.q_names, *system.u_names]
     sizes, rows = {"q0": n_q, "u0": n_u}, {"q0": list(range(n_q)), "u0": list(range(n_q, n_q + n_u))}
     free, everything = system.parameters, system.parameter_symbols()
     columns, at, chosen = {}, 0, []

@@ -87,7 +87,7 @@ class Shooting:
         self.scheme = scheme
         self.solving = {k: v for k, v in self.options.items() if k in SOLVING}
         self.autonomous, self.parameter = is_autonomous(system), parameter
-        names = [n for b in system.blocks for n in b.q_names]
+        names = system.q_names
         for name in drift:
             if name not in names:
                 raise OptionError(f"{system.name}: {unknown_name('coordinate', name, names)}")

@@ -59,7 +59,7 @@ class StageDerivative:
         self.updated = list(dict.fromkeys(f for sheet in sheets for f in sheet.updates))
         self.laws = max((sheet.laws for sheet in sheets), key=len)
         self.marked = [law.mark for law in self.laws if law.mark is not None]
-        self.elements = _elements(program)
+        self.elements = numbering.frictions
         p = ca.SX.sym("p", numbering.n_parameters)
         k, x = ({f: ca.SX.sym(f.name, self.size[f.space]) for f in fields} for fields in (self.known, self.unknowns))
         equations, laws, updates = self._assembled(sheets, {**k, **x}, p)
@@ -117,9 +117,9 @@ class StageDerivative:
         if kind != BALL:
             return y
         direction = []
-        for first, size in self.elements:
-            d, v = slide[first : first + size], y[first : first + size]
-            direction.append(d if size == 1 else ca.dot(d, d) * v / ca.sqrt(ca.dot(v, v) + 1e-300))
+        for rows, _ in self.elements:
+            d, v = slide[rows], y[rows]
+            direction.append(d if d.numel() == 1 else ca.dot(d, d) * v / ca.sqrt(ca.dot(v, v) + 1e-300))
         return on * (stick * y + (1 - stick) * (z + of["radius"] * ca.vertcat(ca.SX(0, 1), *direction)))
 
     def _branches(self, given: Sequence[np.ndarray], values: Values) -> list[np.ndarray]:
@@ -136,9 +136,8 @@ class StageDerivative:
                 for field, sign in ((law.only_where, 1), (law.except_where, -1)):
                     if field is not None:
                         on[sign * np.where(values[field] > 0, 1, -1) < 0] = 0.0
-                for first, size in self.elements:
-                    rows = slice(first, first + size)
-                    bound, speed, force = radius[first], np.linalg.norm(y[rows]), np.linalg.norm(z[rows])
+                for rows, _ in self.elements:
+                    bound, speed, force = radius[rows.start], np.linalg.norm(y[rows]), np.linalg.norm(z[rows])
                     if bound - force <= BOUND * bound:
                         stick[rows] = 0.0
                         slide[rows] = -z[rows] / force if force > 0 else y[rows] / speed if speed > 0 else 0.0
@@ -247,15 +246,6 @@ def _sheets(stage: StageFunction, kinds: Sequence[Kind]) -> list[Stage]:
         if all(affine.values()):
             break
     return sheets
-
-
-def _elements(program: Program) -> list[tuple[int, int]]:
-    """First component and size of every friction element, in the order of the components."""
-    out, n_F = [], 0
-    for part in program.model.parts:
-        out += [(n_F + f.first, f.size) for f in part.type.frictions]
-        n_F += part.type.n["F"]
-    return out
 
 
 def _per_component(sheet: Stage, radius: ca.SX) -> ca.SX:
