@@ -141,11 +141,11 @@ def continuation(
         raise OptionError("a period that depends on the parameter needs segments=1")
     shooting.t_start = old.t_start
     shooting.fixed, shooting.section, shooting.plane = old.fixed, old.section, old.plane
-    follow = _Follow(shooting, orbit, parameter, abs(to - start), tol)
+    follow = _Branch(shooting, orbit, parameter, abs(to - start), tol)
     return follow.branch(np.sign(to - start), to, 1.0 / steps, max_points)
 
 
-class _Follow:
+class _Branch:
     """One continuation: scales, corrector, tangents and the search for bifurcations."""
 
     def __init__(self, shooting: Shooting, orbit: PeriodicOrbit, parameter: str, span: float, tol: float):
