@@ -25,6 +25,7 @@ from numba.core.serialize import dumps
 from stickslip.store import LOOPS, Store
 
 STORE = Store(LOOPS)
+announce: list[Callable[[], None]] = []  # whom to tell, once, before the first loop is compiled
 
 
 class Kept(NullCache):
@@ -43,6 +44,10 @@ class Kept(NullCache):
         """The compiled function, or None."""
         context.refresh()
         data = STORE.read(self._key(signature, context.codegen()))
+        if data is None:
+            for tell in announce:
+                tell()
+            announce.clear()
         return None if data is None else CompileResult._rebuild(context, *pickle.loads(data))
 
     def save_overload(self, signature: Any, result: Any) -> None:

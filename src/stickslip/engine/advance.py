@@ -8,7 +8,8 @@ import numpy as np
 
 from stickslip.engine import tables as tb
 from stickslip.engine.call import call_apart, call_kernel
-from stickslip.engine.newton import GUESS, allow_sweeps, workspace
+from stickslip.engine.naps import ALLOWED, ASLEEP, left_box, settle, wake
+from stickslip.engine.newton import GUESS, allow_sweeps, back_to_start, workspace
 from stickslip.engine.residual import gather
 from stickslip.engine.tables import Tables
 from stickslip.engine.work import (
@@ -62,11 +63,13 @@ def evaluate(tables: Tables, k: int, memory: np.ndarray, work: Work) -> None:
         row = kind.first
         for number in range(kind.count):
             offset = work.offset[instance]
-            if offset != IDLE:
-                for i in range(group.n_out):
-                    target = tables.places[group.unknowns + i]
-                    if number == 0 or target.once == 0:
-                        memory[target.start + tables.dofs[row + target.column]] += work.outputs[offset + i]
+            for i in range(group.n_out):
+                target = tables.places[group.unknowns + i]
+                at = target.start + tables.dofs[row + target.column]
+                if target.role == tb.OWN:
+                    memory[at] = work.outputs[offset + i] if offset != IDLE else 0.0
+                elif offset != IDLE and (number == 0 or target.role == tb.SUM):
+                    memory[at] += work.outputs[offset + i]
             row += kind.width
             instance += 1
 
@@ -96,12 +99,19 @@ def _run(
             for i in range(c):
                 memory[b + i] = memory[a + i]
         elif what == tb.EVALUATE:
+            if left_box(memory, work):
+                wake(tables, work)
             evaluate(tables, a, memory, work)
         elif what == tb.SOLVE:
             guess = GUESS if cycles == 0 and not resumed else 1.0
             stage = (tables, a, memory, work, options, guess, iterations, residuals)
             before = iterations[a]
             solved = call_apart(work.apart[SOLVE_STAGE], stage)
+            if work.nap[ASLEEP] == 1 and (not solved or left_box(memory, work)):
+                wake(tables, work)
+                back_to_start(tables, a, memory, work, 1.0)
+                iterations[a] = before
+                solved = call_apart(work.apart[SOLVE_STAGE], stage)
             resumed = False
             changes += iterations[a] - before
             if not solved:
@@ -178,6 +188,8 @@ def advance(
             return n, -1
         if work.signals[RESUMED] != GO_ON:
             memory[clock.dt] = clock.step
+            if work.nap[ALLOWED] == 1:
+                settle(tables, memory, work)
         if n == 0 and begin.shape[0] > 0:
             failed = _run(begin, tables, memory, work, options, iterations[0], residuals[0])
             if failed >= 0:

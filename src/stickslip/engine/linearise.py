@@ -7,7 +7,7 @@ is zero.
 from __future__ import annotations
 
 from stickslip.engine.call import call_apart
-from stickslip.engine.tables import DENSE, SPARSE, Tables
+from stickslip.engine.tables import DENSE, SMALL, SPARSE, Tables
 from stickslip.engine.work import DEPENDENT, IDLE, SOLVE_ISLANDS, Work
 from stickslip.jit import jit_inline
 from stickslip.nonsmooth.laws import CLOSED, OFF, OPEN, SLIP, slip_weights
@@ -86,14 +86,14 @@ def _add(work: Work, sparse: bool, count: int, i: int, j: int, stride: int, band
 
 
 @jit_inline
-def fill(tables: Tables, k: int, work: Work, m: int, compliance: float) -> int:
+def fill(tables: Tables, k: int, work: Work, m: int, compliance: float, sparse: bool) -> int:
     """The linear system of the unknowns that are kept, in unit scale: summed into dense or banded rows, or triplets.
 
-    Entry (i, j) lies at i stride + j + band, or is one of the triplets, whose number is returned. Columns of fixed unknowns go
-    to the right-hand side, with the known step.
+    Entry (i, j) lies at i stride + j + band, or is one of the triplets (`sparse`), whose number is returned. Columns of fixed
+    unknowns go to the right-hand side, with the known step.
     """
     problem, dofs, outputs, x, local = tables.problems[k], tables.dofs, work.outputs, work.x, work.local
-    band, stride, size, sparse, count = 0, m, m * m, problem.band == SPARSE, 0
+    band, stride, size, count = 0, m, m * m, 0
     if problem.band >= 0:
         band, stride, size = problem.band, 3 * problem.band, m * (3 * problem.band + 1)
     if not sparse:
@@ -168,9 +168,11 @@ def newton_step(tables: Tables, k: int, work: Work, soft: float) -> bool:
     """The step of Newton's method in work.step, with compliant constraints if asked or if they are dependent; False if none."""
     problem, x = tables.problems[k], work.x
     m, band = keep_unknowns(tables, k, work), problem.band
+    if band == SPARSE and m < SMALL:  # most contacts are open
+        band = DENSE
     compliance, threshold, solved = soft, SINGULAR, False
     for _ in range(2):
-        count = fill(tables, k, work, m, compliance)
+        count = fill(tables, k, work, m, compliance, band == SPARSE)
         if band == DENSE:
             solved = eliminate(work.matrix, work.right, m, threshold, work.rows, work.columns)
         elif band == SPARSE:

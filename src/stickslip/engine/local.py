@@ -38,7 +38,7 @@ def _linearise(tables: Tables, k: int, memory: np.ndarray, work: Work) -> tuple[
     if not close_all(tables, k, memory, work):
         return -1, 0
     m = keep_unknowns(tables, k, work)
-    return m, fill(tables, k, work, m, COMPLIANCE)
+    return m, fill(tables, k, work, m, COMPLIANCE, tables.problems[k].band == SPARSE)
 
 
 class LocalLaw(NamedTuple):

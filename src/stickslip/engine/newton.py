@@ -98,7 +98,7 @@ def solve_stage(
     for number in range(options.attempt_0, min(options.attempt_1, ATTEMPTS.size)):
         attempt = ATTEMPTS[number]
         if number > 0:
-            _restart(tables, k, memory, work, 1.0 - attempt.cold)
+            back_to_start(tables, k, memory, work, 1.0 - attempt.cold)
         last = attempt.patience * options.iterations
         for iteration in range(last + 1):
             call_kernels(tables, k, memory, work, iteration == 0, options.prox, attempt.prox)
@@ -137,7 +137,7 @@ def _remember(tables: Tables, k: int, memory: np.ndarray, work: Work) -> None:
 
 
 @jit_inline
-def _restart(tables: Tables, k: int, memory: np.ndarray, work: Work, share: float) -> None:
+def back_to_start(tables: Tables, k: int, memory: np.ndarray, work: Work, share: float) -> None:
     """Back to the start, with a share of its multipliers."""
     problem = tables.problems[k]
     for s in range(problem.segment_0, problem.segment_1):

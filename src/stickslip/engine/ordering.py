@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from stickslip.engine.tables import DENSE, SPARSE
-
-SMALL = 48  # unknowns, below which the dense loops are faster in any case
+from stickslip.engine.tables import DENSE, SMALL, SPARSE
 
 
 def elimination_order(n: int, couplings: Sequence[np.ndarray], changes: bool = False) -> tuple[np.ndarray, int]:

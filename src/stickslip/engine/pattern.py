@@ -156,6 +156,14 @@ class StagePattern:
         return ca.Function(name, [*[self._symbols[n] for n in used], sheet.part.parameters], [y]), used, silent
 
 
+def function_of(sheet: Stage, name: str, expression: ca.SX) -> tuple[ca.Function, list[Field]]:
+    """An expression on a sheet as a function of the fields it uses and of the part's parameters; returns both."""
+    symbols = {**sheet.inputs, **sheet.unknowns}
+    used = [each for each, s in symbols.items() if s.numel() and ca.depends_on(expression, s)]
+    inputs = [*[symbols[n] for n in used], sheet.part.parameters]
+    return ca.Function(name, inputs, [ca.densify(expression)]), used
+
+
 def updates_function(sheet: Stage, name: str, fields: Sequence[Field]) -> tuple[ca.Function, list[Field], list[Field]]:
     """The new values of fields one below the other, as a function of the fields `used`; returns function, used, silent.
 

@@ -14,13 +14,15 @@ import casadi as ca
 import numpy as np
 
 from stickslip.engine import tables as tb
+from stickslip.engine.bounds import bounds
 from stickslip.engine.derive import Model
-from stickslip.engine.fields import DT, Field, Multipliers, Space, expand
+from stickslip.engine.fields import DT, SPACES, Field, Multipliers, Space, expand
 from stickslip.engine.flow import If, Repeat, StageFunction, Step, check_claims, fields_of, memory_of, stages_of
 from stickslip.engine.kernel import Kernel, compile_kernel
 from stickslip.engine.numbering import Detected, Kind, Numbering
 from stickslip.engine.ordering import elimination_order
-from stickslip.engine.pattern import LawPattern, StagePattern, updates_function
+from stickslip.engine.pattern import LawPattern, StagePattern, function_of, updates_function
+from stickslip.engine.sleepers import FEWEST, Sleeper
 from stickslip.engine.stage import ZERO, Stage
 
 
@@ -70,6 +72,7 @@ class Program:
     solved: tuple[str, ...]  # names of the stages that are solved, in the order of `tables.problems`
     sizes: Sizes
     kernels: tuple[Kernel, ...]
+    watch: np.ndarray  # places that decide whether contacts that are far away may be left out
 
     @property
     def unknowns(self) -> dict[str, int]:
@@ -111,6 +114,8 @@ def assemble(
         evaluate[stage] = builder.evaluation(stage.__name__, sheets[stage])
         guesses[stage] = {k: g for sheet in sheets[stage] for k, g in sheet.guesses.items() if g is not None}
 
+    watch = builder.sleepers(memory)
+
     def code(items: Sequence[Step]) -> list[list[int]]:
         out: list[list[int]] = []
         for item in items:
@@ -143,6 +148,7 @@ def assemble(
         solved=tuple(stage.__name__ for stage in stages if solve[stage] is not None),
         sizes=Sizes(**builder.sizes),
         kernels=tuple(builder.kernels),
+        watch=watch,
     )
 
 
@@ -191,6 +197,7 @@ class _ProgramBuilder:
         self.numbering, self.layout, self.tables = numbering, layout, tb.TableBuilder()
         self.kernels: list[Kernel] = []
         self.sizes: dict[str, int] = {}
+        self._sleepers = [Sleeper() for _ in numbering.kinds]
         for kind in numbering.kinds:
             rows = numbering.dofs(kind)
             first, _ = self.tables.append("dofs", rows.ravel())
@@ -216,8 +223,8 @@ class _ProgramBuilder:
         places = np.vstack([self._places(kind, fields), self.numbering.places(kind, "parameters")])
         return self._append_places(places)[0]
 
-    def _append_places(self, places: np.ndarray, once: np.ndarray | None = None) -> tuple[int, int]:
-        return self.tables.append("places", np.column_stack([places, np.zeros(len(places)) if once is None else once]))
+    def _append_places(self, places: np.ndarray, role: np.ndarray | None = None) -> tuple[int, int]:
+        return self.tables.append("places", np.column_stack([places, np.zeros(len(places)) if role is None else role]))
 
     # -- evaluations -----------------------------------------------------------------------------------------------
 
@@ -233,12 +240,14 @@ class _ProgramBuilder:
             if not mine:
                 continue
             function, used, silent = updates_function(sheet, name, mine)
+            self._sleepers[k].evaluation(sheet, mine, used, silent)
             kernel = self._compiled(function)
             once = {each for each in mine if each.space == Space.ONE and each in sheet.claims}  # the same for all
+            roles = {each: tb.ONCE if each in once else tb.OWN if each.space in SPACES else tb.SUM for each in mine}
             places = [self._places(kind, [each]) for each in mine]
             targets = (
                 np.vstack(places),
-                np.concatenate([np.full(len(p), x in once) for x, p in zip(mine, places, strict=True)]),
+                np.concatenate([np.full(len(p), roles[x]) for x, p in zip(mine, places, strict=True)]),
             )
             taken |= once
             group = dict.fromkeys(tb.GROUP.names or (), 0)
@@ -248,7 +257,7 @@ class _ProgramBuilder:
             group["silent_0"], group["silent_1"] = self._append_places(self._places(kind, silent))
             self.tables.record("groups", **group)
             outputs, instances = outputs + kernel.n_out * kind.capacity, instances + kind.capacity
-        cleared = [(self.layout.start[x], 0, self.layout.size[x]) for x in fields]
+        cleared = [(self.layout.start[x], 0, self.layout.size[x]) for x in fields if x.space not in SPACES]
         segment_0, segment_1 = self.tables.append("segments", cleared)
         self._needs(outputs=outputs, instances=instances)
         return self.tables.record(
@@ -295,6 +304,7 @@ class _ProgramBuilder:
             laws = sorted(pattern.laws(), key=lambda law: (law.kind != ZERO, law.number))
             for law in laws:
                 nodes[columns[:, law.unknown : law.unknown + law.size]] = -1 - columns[:, law.unknown, None]
+            self._sleepers[k].problem(pattern, laws)
             group = self._group(name, k, kind, pattern, laws)
             group |= {"unknowns": self._append_places(places)[0], "n_unknowns": len(places)}
             group |= {"instance": instances, "element": elements}
@@ -309,7 +319,7 @@ class _ProgramBuilder:
         order_0, _ = self.tables.append("order", np.column_stack([order, nodes[order]]))
         self._needs(unknowns=n, instances=instances, elements=elements, outputs=outputs)
         if band == tb.SPARSE:
-            self._needs(entries=entries)
+            self._needs(entries=entries, matrix=tb.SMALL**2)
         else:
             self._needs(matrix=n * (n if band == tb.DENSE else 3 * band + 1))
         return self.tables.record(
@@ -354,6 +364,30 @@ class _ProgramBuilder:
             group["silent_0"], group["silent_1"] = self._append_places(self._places(kind, silent))
             self._needs(gaps=gaps.n_out)
         return group
+
+    # -- contacts that are far away ------------------------------------------------------------------------------------
+
+    def sleepers(self, remembered: Sequence[Field]) -> np.ndarray:
+        """Add the kinds whose instances can be left out while they are far away; the places that decide whether they are."""
+        watch = [np.zeros(0, np.int64)]
+        for k, (kind, sleeper) in enumerate(zip(self.numbering.kinds, self._sleepers, strict=True)):
+            expressions = sleeper.bounded(remembered)
+            if expressions is None or kind.is_node or kind.detected or kind.capacity < FEWEST:
+                continue
+            bound_0 = self.tables.length["bounds"]
+            for sheet, expression in expressions:
+                function, used = function_of(sheet, "far", expression)
+                kernel = self._compiled(bounds(function))
+                inputs = {"inputs": self._inputs(kind, used), "n_in": function.nnz_in(), "n_out": function.nnz_out()}
+                self.tables.record("bounds", kernel=kernel.address, parameters=self.layout.parameters, **inputs)
+                self._needs(gaps=kernel.n_out)
+                places = self._places(kind, used)
+                watch.append((self.numbering.dofs(kind)[:, places[:, 1]] + places[:, 0]).ravel())
+            fields = {"silent": sorted(sleeper.silent, key=str), "mark": sorted(sleeper.marks, key=str)}
+            ranges = {key: self._append_places(self._places(kind, each)) for key, each in fields.items()}
+            limits = {f"{key}_{i}": each[i] for key, each in ranges.items() for i in (0, 1)}
+            self.tables.record("sleepers", kind=k, bound_0=bound_0, bound_1=self.tables.length["bounds"], **limits)
+        return np.unique(np.concatenate(watch))
 
     def _law(self, kind: Kind, law: LawPattern, pairs: list[tuple[int, int, int, int]]) -> None:
         masks = dict(zip(("open_where", "mark", "only_where", "except_where"), law.masks, strict=True))

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from stickslip.engine.detected import own_tables
 from stickslip.engine.fields import DT, Q_0, RESULTS, SPACES, T_0, T_1, U_0, Field
 from stickslip.engine.program import Program
 from stickslip.engine.state import State
@@ -102,6 +103,7 @@ class ProgramRun:
 
     def __init__(self, program: Program, start: Start, extra: tuple[Field, ...] = ()):
         from stickslip.engine.advance import Clock, Options, workspace
+        from stickslip.engine.naps import allow_naps
 
         layout = program.layout
         self.program, self.steps, self.done, self.stages = program, start.steps, 0, program.solved
@@ -114,6 +116,11 @@ class ProgramRun:
         self.memory = np.zeros(layout.total)
         self.memory[: layout.parameters] = start.parameters
         self.work, self.options = workspace(program), Options(start.tol, start.max_iterations, start.prox)
+        self.tables = program.tables
+        if program.watch.size and not extra:
+            self.tables = own_tables(program)
+            allow_naps(self.tables, self.work)
+        self._seen = self.memory[: layout.parameters].copy()
         end = start.t_end - ROUNDING * start.dt if program.decides_step else math.inf
         t_0, t_1, dt = (layout.start[each] for each in (T_0, T_1, DT))
         self.clock = Clock(t_0, t_1, dt, start.t, start.dt, end, 0)
@@ -157,6 +164,7 @@ class ProgramRun:
 
     @state.setter
     def state(self, state: State) -> None:
+        self._awake()
         layout = self.program.layout
         for each in self.remembered:
             self.memory[layout.places(each)] = state.memory[each.name]
@@ -164,6 +172,15 @@ class ProgramRun:
         self.row = self.first_row.copy()
         self.row[: 1 + state.q.size + state.u.size] = np.concatenate([[state.t], state.q, state.u])
         self.first, self.done = state.step, 0
+
+    def _awake(self) -> None:
+        """Look at all contacts again: something other than a step has changed the memory."""
+        if self.work.nap[0]:
+            from stickslip.engine.naps import allow_naps, wake
+
+            wake(self.tables, self.work)
+            allow_naps(self.tables, self.work)
+            self._seen[:] = self.memory[: self._seen.size]
 
     def _begin(self) -> None:
         """The stages before the first step. It also loads the compiled loop, which is not the time of a step."""
@@ -183,7 +200,9 @@ class ProgramRun:
         from stickslip.engine.advance import allow_sweeps
 
         clock, done, tried = self.clock._replace(row=first), first, 0
-        tables, stats, signals = self.program.tables, (self._iterations, self._residuals), self.work.signals
+        tables, stats, signals = self.tables, (self._iterations, self._residuals), self.work.signals
+        if self.work.nap[0] and not np.array_equal(self.memory[: self._seen.size], self._seen):
+            self._awake()  # parameters have changed
         cheap, rest = self.options._replace(attempt_1=CHEAP), self.options._replace(attempt_0=CHEAP)
         options, where = cheap, (-1, -1)
         signals[RESUMED] = 0
@@ -222,7 +241,7 @@ class ProgramRun:
         """Find a better start for a stage that the compiled attempts did not solve."""
         from stickslip.engine.rescue import rescue
 
-        self._trouble = rescue(self.program.tables, failed, self.memory, self.work, self.options)
+        self._trouble = rescue(self.tables, failed, self.memory, self.work, self.options)
         if self._trouble.solved:
             for solver in self._trouble.solvers[-1:]:
                 self.rescued_by[solver] = self.rescued_by.get(solver, 0) + 1
@@ -246,6 +265,7 @@ class ProgramRun:
     def restart(self, t: float, dt: float, q: np.ndarray, u: np.ndarray) -> None:
         """Begin anew from another state, at another time, with another step; parameters stay."""
         layout, parameters = self.program.layout, self.memory[: self.program.layout.parameters].copy()
+        self._awake()
         self.memory[:] = 0.0
         self.memory[: layout.parameters] = parameters
         self.memory[layout.places(Q_0)], self.memory[layout.places(U_0)] = q, u
@@ -257,10 +277,12 @@ class ProgramRun:
 
     def look_ahead(self, dt: float) -> np.ndarray:
         """The row of a step of another length from here; the run stays where it is."""
+        self._awake()
         before, clock, stats = self.memory.copy(), self.clock, (self._iterations[0].copy(), self._residuals[0].copy())
         self.clock = clock._replace(start=self.t, step=dt)
         rows = np.empty((2, self.record.size))
         _, failed = self._call(NOTHING, self.program.step, self.program.carry, 0, 1, rows)
+        self._awake()
         self.memory[:], self.clock = before, clock
         self._iterations[0], self._residuals[0] = stats
         if failed >= 0:
@@ -356,6 +378,7 @@ class ProgramRun:
         if failed >= 0:
             self.failure = self._describe(failed, last - first)
             # The failed step left its marks in memory: repeat the ones before it, so that the state is that of the last one.
+            self._awake()
             self.memory[:] = before
             if last > first:
                 stats = self._iterations.copy(), self._residuals.copy()

@@ -28,14 +28,17 @@ def _integers(*names: str) -> np.dtype:
 # `count` of `capacity` instances are active; their rows of `width` integers begin at `first` in `dofs`.
 KIND = _integers("count", "capacity", "first", "width")
 
-# A place that depends on the instance: in the memory, or among the unknowns of a problem. `once`: of the first instance only.
-PLACE = _integers("start", "column", "once")
+# A place that depends on the instance: in the memory, or among the unknowns of a problem. `role`: outputs are added there
+# (SUM), but once for all instances (ONCE), or it belongs to this instance alone (OWN).
+PLACE = _integers("start", "column", "role")
+SUM, ONCE, OWN = range(3)
 
 # `n` unknowns, the first `n_smooth` of which are not determined by laws; where this problem's rows begin and end in the other
 # tables (the segments of the smooth unknowns up to `segment`). `order` is where its order of elimination begins, `band` the
 # half bandwidth in that order, or one of the two below.
 PROBLEM = _integers("n", "n_smooth", "group_0", "group_1", "segment_0", "segment", "segment_1", "order", "band")
 DENSE, SPARSE = -1, -2
+SMALL = 48  # unknowns, below which dense loops are faster in any case
 
 # A vector of unknowns: `length` of them from `first` on lie in the memory from `start` on.
 SEGMENT = _integers("start", "first", "length")
@@ -87,6 +90,12 @@ PAIR = _integers(
     "component", "y", "z", "row"
 )  # outputs of dy/dx and of d row/dz, or -1 where x is z itself; the row of x
 
+# A kind whose instances can be left out while they are far away: its places `silent` must be zero, its `mark`s positive, and
+# the lower bounds from `bound_0` on too. A bound is a kernel of the centres and radii of `n_in` places; those below
+# `parameters` have no radius.
+SLEEPER = _integers("kind", "silent_0", "silent_1", "mark_0", "mark_1", "bound_0", "bound_1")
+BOUND = _integers("kernel", "n_in", "inputs", "n_out", "parameters")
+
 
 class Tables(NamedTuple):
     """All tables of a program, each for all stages, one below the other."""
@@ -102,6 +111,8 @@ class Tables(NamedTuple):
     entries: np.ndarray
     laws: np.ndarray
     pairs: np.ndarray
+    sleepers: np.ndarray
+    bounds: np.ndarray
 
 
 TYPES: dict[str, Any] = {
@@ -116,6 +127,8 @@ TYPES: dict[str, Any] = {
     "entries": ENTRY,
     "laws": LAW,
     "pairs": PAIR,
+    "sleepers": SLEEPER,
+    "bounds": BOUND,
 }
 
 

@@ -58,6 +58,10 @@ class Work(NamedTuple):
     signals: np.ndarray  # named below
     solved_by: np.ndarray  # how often each attempt succeeded
     apart: np.ndarray  # addresses of functions, named below, or 0
+    nap: np.ndarray  # of contacts that are far away, see `naps`
+    watch: np.ndarray  # places that decide whether they may sleep
+    box: np.ndarray  # (centre, radius) of each place in the memory
+    all_rows: np.ndarray  # of integers, where those of sleepers are left out
 
 
 # Signals between the loop and those who call it again after a stage could not be solved: the instruction to go on with, its
@@ -94,4 +98,8 @@ def scratch(program: Program) -> Work:
         signals=np.zeros(5, np.int64),
         solved_by=np.zeros(32, np.int64),
         apart=np.zeros(3, np.int64 if COMPILED else object),
+        nap=np.zeros(6, np.int64),
+        watch=program.watch,
+        box=np.zeros((2, program.layout.total if program.watch.size else 0)),
+        all_rows=np.zeros(program.tables.dofs.size if program.watch.size else 0, np.int64),
     )

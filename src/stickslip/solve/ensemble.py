@@ -155,6 +155,7 @@ def _run_many(
     run = scheme.start(program, start)
     assert isinstance(run, ProgramRun)
     allow_sweeps(program.tables, run.work)
+    run.work.nap[:] = 0  # the loop over runs knows nobody who sleeps
     layout = run.program.layout
     places = np.concatenate([np.arange(layout.parameters), layout.places(Q_0, U_0)])
     later = at[at > 0]

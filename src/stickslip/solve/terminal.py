@@ -8,23 +8,22 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-_ANNOUNCED = False
+from stickslip.jit import COMPILED
+
+_ASKED = False
 
 
 def announce_first_compile(say: Callable[[str], None]) -> None:
-    """Numba compiles the time loop once per installation; say so, because it takes a while."""
-    global _ANNOUNCED
-    if _ANNOUNCED:
-        return
-    from stickslip.engine.advance import advance
+    """Numba compiles the time loop once per installation; say so when it does, because it takes a while."""
+    global _ASKED
+    if COMPILED and not _ASKED:
+        from stickslip.kept import announce
 
-    path = getattr(getattr(advance, "_cache", None), "cache_path", None)
-    if path is not None and not any(Path(path).glob("advance.advance-*.nbi")):
-        say("stickslip: compiling the time loop for this machine, once per installation (about a minute) ...")
-    _ANNOUNCED = True
+        text = "stickslip: compiling the time loop for this machine, once per installation (about 20 seconds) ..."
+        announce.append(lambda: say(text))
+    _ASKED = True
 
 
 def voice(progress: bool | None) -> Callable[[str], None]:

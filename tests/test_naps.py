@@ -1,0 +1,118 @@
+"""Contacts that are far away are left out, and nobody can tell but by the clock."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import stickslip as ss
+from stickslip import math
+from stickslip.engine import program as programs
+from stickslip.engine.bounds import bounds
+
+MASS, INERTIA = ss.inertia.sphere(0.05, density=1000)
+
+
+def heap(far=20, wall=1.0):
+    """Three balls on a floor, thrown towards a wall that they reach late, with many planes below that they never reach."""
+    s = ss.System("heap")
+    floor = ss.Plane([0, 0, 0], [0, 0, 1])
+    balls = [
+        s.add(
+            ss.RigidBody(
+                f"ball {k}", mass=MASS, inertia=INERTIA, position=[0.03 * k, 0, 0.06 + 0.11 * k], velocity=[2, 0, 0]
+            )
+        )
+        for k in range(3)
+    ]
+    shapes = [ss.Sphere(ball.point(), 0.05) for ball in balls]
+    at = s.parameter("wall", wall)
+    for k, shape in enumerate(shapes):
+        s.add(ss.Contact(f"floor {k}", shape, floor, friction=0.3, restitution=0.2))
+        s.add(ss.Contact(f"wall {k}", shape, ss.Plane([at, 0, 0], [-1, 0, 0]), friction=0.3, restitution=0.5))
+        for other in shapes[:k]:
+            s.add(ss.Contact(f"{k} and {shapes.index(other)}", shape, other, friction=0.2, restitution=0.2))
+    for i in range(far):
+        s.add(ss.Contact(f"far {i}", shapes[i % 3], ss.Plane([0, 0, -10 - i], [0, 0, 1]), friction=0.3))
+    s.add(ss.Gravity([0, 0, -9.81]))
+    return s
+
+
+def equal(a, b):
+    return all(np.array_equal(getattr(a, x), getattr(b, x)) for x in ("t", "q", "u", "P_N", "P_F", "gap"))
+
+
+@pytest.mark.parametrize("method", ["rattle", "moreau", "theta", "lobatto", "generalized-alpha", "half-explicit"])
+def test_sleep_changes_no_bit(method, monkeypatch):
+    options = {"method": method, "progress": False, "energy_alarm": False}
+    with_sleep = ss.solve(heap(), 0.8, 4e-3, **options)
+    assert with_sleep.P_N[:, 6].max() > 0  # the wall is hit
+    monkeypatch.setattr(programs, "FEWEST", 10**9)
+    assert equal(with_sleep, ss.solve(heap(), 0.8, 4e-3, **options))
+
+
+def test_who_sleeps():
+    """The planes sleep from the start on; the wall wakes up when a ball comes near."""
+    from stickslip.engine.naps import ASLEEP, SLEPT
+
+    with ss.stepper(heap(), 4e-3, method="rattle") as sim:
+        sim.step(20)
+        nap = sim._run.work.nap
+        assert nap[ASLEEP] == 1
+        assert nap[SLEPT] >= 20
+        assert sim._run.tables.kinds["count"].sum() <= sim._run.program.tables.kinds["count"].sum() - 20
+        assert sim._run.program.tables.kinds["count"].sum() == sim._run.program.tables.kinds["capacity"].sum()
+
+
+def test_restart_in_the_middle_of_a_nap():
+    whole = ss.solve(heap(), 0.8, 4e-3, states=True, progress=False, energy_alarm=False)
+    for k in (7, 60, 110):
+        rest = ss.solve(heap(), 0.8, 4e-3, start=whole.states[k], progress=False, energy_alarm=False)
+        np.testing.assert_array_equal(rest.q, whole.q[k:])
+        np.testing.assert_array_equal(rest.P_N[1:], whole.P_N[k + 1 :])
+
+
+def test_a_wall_that_is_moved_wakes_up():
+    """Changing a parameter moves a contact that sleeps into the way."""
+    with ss.stepper(heap(wall=50.0), 4e-3, method="rattle") as sim:
+        sim.step(30)
+        wall = float(sim.q[0]) + 0.1
+        sim.set(wall=wall)
+        sim.step(60)
+        assert max(sim.q[0::7]) <= wall - 0.05 + 1e-9
+
+
+def test_bounds_contain_all_values():
+    x = ca.SX.sym("x", 6)
+    expressions = [
+        ca.sqrt((x[0] - x[1]) ** 2 + (x[2] - x[3]) ** 2) - x[4] ** 2,
+        x[0] * ca.cos(x[1]) - x[2] * ca.sin(x[1]) + x[3],
+        x[0] / x[1],
+        1 / x[5] * x[2] - 2 * x[0],
+        ca.fabs(x[0] - x[1]) * x[2],
+        ca.fmax(x[0], x[1] * x[2]) + ca.fmin(x[3], x[0]),
+        ca.exp(x[0]) * ca.tanh(x[1]) - ca.atan(x[2]),
+        ca.hypot(x[0], x[1]),
+        x[0] * x[0] * x[0],
+        x[0] ** 1.5,  # not known: no bounds
+        ca.norm_2(x[:3]),
+    ]
+    f = ca.Function("f", [x], [ca.vertcat(*expressions)])
+    b, rng = bounds(f), np.random.default_rng(0)
+    for _ in range(100):
+        centre, radius = 2 * rng.normal(size=6), np.abs(rng.normal(size=6)) * 10 ** rng.uniform(-3, 1)
+        lower, upper = (np.array(each).ravel() for each in b(centre, radius))
+        for _ in range(20):
+            value = np.array(f(centre + radius * rng.uniform(-1, 1, 6))).ravel()
+            outside = (value < lower - 1e-12 * (1 + abs(value))) | (value > upper + 1e-12 * (1 + abs(value)))
+            assert not outside.any()
+    assert lower[9] == -np.inf
+    assert float(b(np.ones(6), np.zeros(6))[0][8]) == float(b(np.ones(6), np.zeros(6))[1][8]) == 1.0
+
+
+def test_bounds_of_gaps_are_sharp():
+    """A plane and a sphere: as wide as the box, not wider."""
+    q = ca.SX.sym("q", 6)
+    gap = math.norm(q[:3] - q[3:]) - 0.1
+    b = bounds(ca.Function("gap", [q], [gap]))
+    lower, upper = b(np.array([0, 0, 0, 3, 0, 0.0]), np.full(6, 0.01))
+    assert 2.9 - 0.021 < float(lower) < 2.9 < float(upper) < 2.9 + 0.021
