@@ -28,6 +28,7 @@ VARIANTS = (
     "lobatto:stages=5",
     "lobatto:variant=midpoint",
     "generalized-alpha:constraints=PVV",
+    "generalized-alpha:friction=smooth",
 )
 
 

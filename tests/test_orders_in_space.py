@@ -19,6 +19,7 @@ VARIANTS = [
     ss.Lobatto(stages=2, variant="midpoint"),
     ss.Lobatto(stages=3, variant="midpoint"),
     ss.Lobatto(stages=3, variant="printed"),
+    ss.GeneralizedAlpha(friction="smooth"),
 ]
 
 
@@ -130,6 +131,35 @@ def test_a_ball_with_backspin_ends_up_rolling(scheme):
     s = solve(system, 1.0, 5e-3, scheme)
     assert s.u[-1, :3] == pytest.approx(v, abs=0.05 if scheme.name == "explicit-velocity" else 1e-3)
     assert s.q[-1, :3] == pytest.approx(x, abs=0.05 if scheme.name == "explicit-velocity" else 0.015)
+
+
+@cache
+def pushed_ball() -> tuple[ss.System, np.ndarray, np.ndarray]:
+    """Backspin and a push to the side: slip s' = -7/2 mu g s/|s| + f turns; to t = 0.3, before it rolls."""
+    r, f, v, w = 0.1, np.array([0.0, 3.0]), np.array([2.0, 0.5]), np.array([3.0, -40.0, 10.0])
+    s = ss.System("ball with backspin")
+    start = {"position": [0, 0, r], "velocity": [*v, 0], "angular_velocity": w}
+    ball = s.add(ss.RigidBody("b", mass=1.0, inertia=[0.4 * r * r] * 3, **start))
+    s.add(ss.Gravity([0, 0, -G]))
+    s.add(ss.Force("side", ball.point(), [*f, 0]))
+    s.add(ss.Contact("floor", ss.Sphere(ball.point(), r), ss.Plane([0, 0, 0], [0, 0, 1]), friction=MU))
+
+    def rate(t, y):
+        force = -MU * G * y[4:] / np.hypot(*y[4:])
+        return [*y[2:4], *(force + f), *(3.5 * force + f)]
+
+    slip = v + r * np.array([-w[1], w[0]])
+    y = solve_ivp(rate, (0, 0.3), [0, 0, *v, *slip], method="DOP853", rtol=1e-13, atol=1e-15).y[:, -1]
+    return s, y[:2], y[2:4]
+
+
+@pytest.mark.parametrize("scheme", [s for s in VARIANTS if (s.facts.sliding_order or 1) > 1], ids=label)
+def test_order_of_a_ball_with_backspin(scheme):
+    system, x, v = pushed_ball()
+    runs = [solve(system, 0.3, dt, scheme, tol=1e-12) for dt in (0.02, 0.01)]
+    for exact, values in ((x, [s.q[-1, :2] for s in runs]), (v, [s.u[-1, :2] for s in runs])):
+        errors = [np.abs(value - exact).max() for value in values]
+        assert np.log2(errors[0] / errors[1]) > scheme.facts.sliding_order - 0.1
 
 
 # -- rolling ---------------------------------------------------------------------------------------------------------------

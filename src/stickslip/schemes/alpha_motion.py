@@ -23,43 +23,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import casadi as ca
 
 from stickslip.engine.derive import PartType, Percussions
 from stickslip.engine.fields import PERCUSSIONS, Q_0, Q_1, SPACES, U_1, F, Field, G, Multipliers, N, Space, U
 from stickslip.engine.stage import Stage
+from stickslip.schemes.alpha_coefficients import Coefficients
 
-ACCELERATION, SHIFT, JUMP = Field("A", U), Field("U", U), Field("w", U)  # dt a_1, U/dt and w
+ACCELERATION, SHIFT, JUMP = Field("A", U), Field("U/dt", U), Field("w", U)  # dt a_1, U/dt and w
 SMOOTH, CORRECTION = Multipliers("R"), Multipliers("K")  # dt la_1 and K; those of the jump are P
 A_0, A_BAR_0, A_1, A_BAR_1 = Field("a_0", U), Field("a_bar_0", U), Field("a", U), Field("a_bar", U)
 LA_0, LA_BAR_0, LA_1, LA_BAR_1 = (Multipliers(name) for name in ("la_0", "la_bar_0", "la", "la_bar"))
 LAMBDA, G_DDOT = Multipliers("Lambda"), Field("g_ddot", G)
+U_SHIFT, W_JUMP, NU, G_N_DDOT = Field("U", U), Field("W", U), Multipliers("nu"), Field("g_N_ddot", N)  # on request
 OUTSIDE_A, OUTSIDE_B, SLIPS = Field("outside_A", N), Field("outside_B", N), Field("slips", F)
+OUTSIDE_B_0, OUTSIDE_S = Field("outside_B_0", N), Field("outside_S", N)  # B of the step before; S, a part of B
 Spaces = Mapping[Multipliers, Collection[Space]]  # where multipliers live
 
 CLOSED = 1e-8  # gaps, gap velocities and slips up to this are zero for the initial accelerations
-
-
-class Coefficients(NamedTuple):
-    """Of the generalized-alpha method."""
-
-    alpha_m: float
-    alpha_f: float
-    gamma: float
-    beta: float
-
-
-def chung_hulbert(rho_inf: float) -> Coefficients:
-    """The coefficients of order 2 whose spectral radius at infinite frequency is rho_inf (61).
-
-    >>> chung_hulbert(1.0)
-    Coefficients(alpha_m=0.5, alpha_f=0.5, gamma=0.5, beta=0.25)
-    """
-    alpha_m, alpha_f = (2 * rho_inf - 1) / (rho_inf + 1), rho_inf / (rho_inf + 1)
-    gamma = 0.5 + alpha_f - alpha_m
-    return Coefficients(alpha_m, alpha_f, gamma, 0.25 * (gamma + 0.5) ** 2)
 
 
 @dataclass(frozen=True)
@@ -86,6 +68,7 @@ def motion(
     spaces: Spaces,
     sought: Collection[Field],
     guess: Field = Q_0,
+    record: bool = False,
 ) -> AlphaMotion:
     """The step, for one stage.
 
@@ -121,6 +104,11 @@ def motion(
     s.update(LA_1, (1 / dt) * R)
     s.update(LA_BAR_1, (1 / dt) * R_bar)
     s.update(LAMBDA, P - P_smooth)
+    if record:
+        s.update(U_SHIFT, dt * U)
+        s.update(W_JUMP, w)
+        s.update(NU, dt * nu if spaces[CORRECTION] else nothing(part))
+        s.update(G_N_DDOT, part.g_N_ddot(t_1, q_1, u_1, A / dt))
     s.update(PERCUSSIONS, P)
     return AlphaMotion(A, U, w, R, K, P, nu, P - P_smooth, u_smooth, u_1, q_1)
 
@@ -134,6 +122,8 @@ def initial_contacts(part: PartType, s: Stage) -> None:
     """Which contacts are closed on velocity level, and which slip, at the start."""
     t_0, q_0, u_0 = s.t_0, s.q_0, s.u_0
     s.update(OUTSIDE_B, ca.fmax(part.g_N(t_0, q_0), part.g_N_dot(t_0, q_0, u_0)) - CLOSED)
+    s.update(OUTSIDE_B_0, ca.fmax(part.g_N(t_0, q_0), part.g_N_dot(t_0, q_0, u_0)) - CLOSED)
+    s.update(OUTSIDE_S, ca.fmax(part.g_N(t_0, q_0), part.g_N_dot(t_0, q_0, u_0)) - CLOSED)
     gamma_F = part.gamma_F(t_0, q_0, u_0)
     slips = [ca.repmat(ca.norm_2(gamma_F[f.first : f.first + f.size]) - CLOSED, f.size, 1) for f in part.frictions]
     s.update(SLIPS, ca.vertcat(ca.SX(0, 1), *slips))
