@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+import tomllib
 from collections import defaultdict
 from pathlib import Path
 
@@ -16,6 +18,8 @@ from stickslip.engine.numbering import MULTIPLIERS
 from stickslip.solve.prepared import prepare
 
 PACKAGE = Path(ss.__file__).parent
+PROJECT = Path(__file__).parents[1]
+WITHOUT_FLOOR = {"__init__", "__main__", "_version"}
 
 
 def test_a_class_name_stands_for_one_class():
@@ -50,3 +54,13 @@ def test_one_numbering_serves_parts_types_and_names(name):
     assert (names.q, names.u) == (system.q_names, system.u_names)
     assert [len(names.g), len(names.gamma), len(names.contacts)] == [numbering.size[x] for x in ("g", "gamma", "N")]
     assert sum(names.friction_sizes) == numbering.size["F"]
+
+
+def test_every_module_has_its_floor_in_the_linter_and_in_the_picture():
+    layers = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]["layers"]
+    linted = [re.findall(r"stickslip\.(\w+)", layer) for layer in layers]
+    there = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert {name for floor in linted for name in floor} == there - WITHOUT_FLOOR
+    picture = (PROJECT / "CONTRIBUTING.md").read_text().split("## The house")[1].split("```")[1]
+    drawn = [re.findall(r"\w+", re.split(r"  +", line)[0]) for line in picture.strip().splitlines()]
+    assert [name for floor in drawn for name in floor] == [name for floor in linted for name in floor]

@@ -27,13 +27,6 @@ def complete_target(incomplete: str) -> list[str]:
     return [name for name in [*REGISTRY, *sorted(files)] if name.startswith(incomplete)]
 
 
-def complete_benchmark(incomplete: str) -> list[str]:
-    """Benchmarks that begin with the text so far."""
-    from stickslip.benchmarks import REGISTRY
-
-    return [name for name in REGISTRY if name.startswith(incomplete)]
-
-
 def complete_method(incomplete: str) -> list[str]:
     """Methods that begin with the text so far; in a list, with what stands behind its last comma.
 

@@ -17,7 +17,6 @@ from stickslip.model.polytopes import ConvexPolygon, Polyhedron
 from stickslip.model.system import System
 
 SHAPES: Any = (Sphere, Capsule, Box, Cylinder, Ellipsoid, Disk, Plane, Graph, Cavity, ConvexPolygon, Polyhedron)
-LAWS = ("friction", "restitution", "tangential_restitution")
 MANY = 50_000  # bodies
 
 

@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 
 from stickslip.errors import ModelError, unknown_name
-from stickslip.math import Scalar, Vector, array, column, dot
+from stickslip.math import Scalar, Vector, column
 from stickslip.model.given import text
 
 TIME = ca.SX.sym("t")
@@ -165,11 +165,6 @@ class Equations:
             raise ModelError(f"{self.name}: the force has {f.numel()} components, but acts on {u.numel()} velocities")
         self.forces.append((f, u))
 
-    def force_by_power(self, power: Scalar, *, on: Vector) -> None:
-        """Generalized force whose power is `power`, an expression linear in the velocities `on`: f = d power / du."""
-        u = _vector(on, f"{self.name}: the velocities")
-        self.forces.append((ca.densify(ca.jacobian(_scalar(power, f"{self.name}: power"), u).T), u))
-
     def constraint(self, g: Any, *, name: str, about: str = "") -> None:
         """Bilateral constraint g(t, q) = 0 on position level, one or several rows; `about` names what it joins."""
         self._bilateral(self.constraints, name, g, about)
@@ -271,11 +266,6 @@ def check_law_value(where: str, key: str, value: float) -> None:
         raise ModelError(f"{where}: {key} = {value:g} is out of range; it must be a finite number >= 0")
     if key in ("restitution", "tangential_restitution") and not 0.0 <= value <= 1.0:
         raise ModelError(f"{where}: {key} = {value:g} is out of range; it must lie between 0 and 1")
-
-
-def kinetic_energy_of(M: ca.SX, u: ca.SX) -> Scalar:
-    """u^T M u / 2."""
-    return dot(array(M @ u), array(u)) / 2
 
 
 def _symbolic(x: Any, what: str) -> ca.SX:

@@ -116,10 +116,8 @@ def _motion(solution: Solution) -> list[Panel]:
         joints := _joints(solution)
     ):
         return joints
-    out = _by_unit(
-        solution, panels.coordinates, solution.q, names.q, names.q_units, "coordinates", "lengths", "positions"
-    )
-    return out + _by_unit(solution, panels.velocities, solution.u, names.u, names.u_units, "velocities", "", "")
+    out = _by_unit(solution, panels.coordinates, solution.q, names.q_units, "coordinates", "lengths", "positions")
+    return out + _by_unit(solution, panels.velocities, solution.u, names.u_units, "velocities", "", "")
 
 
 def _joints(solution: Solution) -> list[Panel]:
@@ -139,7 +137,6 @@ def _by_unit(
     solution: Solution,
     panel: Panel,
     values: np.ndarray,
-    names: Sequence[str],
     units: Sequence[str],
     unknown: str,
     generic: str,

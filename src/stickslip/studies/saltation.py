@@ -90,7 +90,7 @@ def saltation(
             speed, slope = _rate(kind, row, now, rates, seen, more, height, blur)
             shift = -slope / speed
             Z += np.outer(rates.rate, shift)
-            tied = _together(mech, now, rates, seen, row, shift)
+            tied = _together(now, rates, seen, row, shift)
             said = f"saltation, dt = {_size(shift):.3g} per unit"
         elif now.impacts:
             raise _Border("an impact at the very start: neighbouring starts hit before or after it")
@@ -158,7 +158,7 @@ def _rate(
     return speed, np.concatenate([seen.by_x[row], seen.by_p[row]])
 
 
-def _together(mech: Mechanism, now: Transition, rates: Rates, seen: Watched, row: int, shift: np.ndarray) -> np.ndarray:
+def _together(now: Transition, rates: Rates, seen: Watched, row: int, shift: np.ndarray) -> np.ndarray:
     """Gaps of other contacts that close at the same time, at the shifted event: rows that must vanish."""
     new = np.flatnonzero((now.touching > 0) & (now.before.closed == 0))
     rows = []
