@@ -16,10 +16,11 @@ import numpy as np
 from stickslip.errors import ModelError
 from stickslip.math import Scalar, Vector, array, column
 from stickslip.model.assemble import assembled
-from stickslip.model.declaration import APPROACH_SPEED, TIME, Equations, Sensor, _vector
+from stickslip.model.declaration import APPROACH_SPEED, TIME, DeclaredContact, Equations, Sensor, _scalar, _vector
 from stickslip.model.given import number, text
 from stickslip.model.shipping import packed, unpacked
 from stickslip.model.state_space import StateSpace
+from stickslip.model.switches import Switch, switched, switched_constraint, switched_contact
 from stickslip.model.told import system_html
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class System(StateSpace):
         self._part_names: set[str] = set()
         self.copies: dict[str, Copy] = {}  # parts of `add_many` by name
         self.measures: dict[str, Sensor] = {}
+        self.switches: dict[str, Switch] = {}
         self.drawing: Drawing | None = None
         self.shown: list[Shape] = []
         self.compiled: dict[Any, Any] = {}  # what `solve` derives and compiles; it is freed with the system
@@ -131,6 +133,50 @@ class System(StateSpace):
         expressions = [e for equations in (self._own, *self._declared) for e in equations.expressions()]
         return len(self.blocks), len(self._parameters), len(self.parts), len(expressions)
 
+    def switch(
+        self, name: str, *, on: Scalar, off: Scalar | None = None, located: str = "step", start: bool | None = None
+    ) -> ca.SX:
+        """Declare a switch: a parameter that is 1 while the expression `on` is positive, else 0; return its symbol.
+
+        With `off`, it is turned on when `on` becomes positive and off when `off` does. It changes between two steps only:
+        after the step in which the sign changes (located="step"), or at the time where it changes, found by bisection, with the
+        step divided there (located="event"). start: its first value; as `on` says if not given. `active=` of contacts,
+        constraints and `add` takes the symbol, and forces may contain it. Its values are in `solution[name]`.
+
+        >>> import stickslip as ss
+        >>> s = ss.System("a mass that is let go")
+        >>> (x, y), u = s.coordinates("x y", initial=[1, 0], velocity=[0, 0])
+        >>> s.kinetic_energy(u @ u / 2)
+        >>> s.potential_energy(9.81 * y)
+        >>> held = s.switch("held", on=y + 0.5, located="event")
+        >>> s.constraint((x**2 + y**2 - 1) / 2, active=held)
+        >>> solution = ss.solve(s, t_end=1.0, dt=1e-3)
+        >>> solution["held"][[0, -1]].tolist()
+        [1.0, 0.0]
+        """
+        where = f"{self.name}: switch {name!r}"
+        rules = [_scalar(on, f"{where}: on"), None if off is None else _scalar(off, f"{where}: off")]
+        for rule in rules:
+            if rule is not None:
+                self._require_known(rule, f"switch {name!r}")
+                if rule.is_constant():
+                    raise ModelError(f"{where}: its rule depends on nothing; give an expression that changes its sign")
+        made = Switch(name, rules[0], rules[1], located, start)
+        initial = float(self.initial_value(rules[0])) > 0 if start is None else start
+        symbol = self.parameter(name, float(initial))
+        self.switches[name] = made
+        return symbol
+
+    def _active(self, active: Any, where: str) -> ca.SX:
+        """`active=`: a switch, or another expression of parameters."""
+        value = _scalar(active, f"{where}: active")
+        if not self.is_constant(value):
+            raise ModelError(
+                f"{where}: active= must be a switch or a parameter, not an expression of the state; declare the rule with "
+                "system.switch(name, on=expression)"
+            )
+        return value
+
     # -- equations ----------------------------------------------------------------------------------------------------
 
     def mass_matrix(self, M: Any, *, of: Vector | None = None) -> None:
@@ -152,13 +198,24 @@ class System(StateSpace):
         """Generalized force f(t, q, u) on the velocities (all that `coordinates` declared, unless `on` is given)."""
         self._own.force(f, on=self._velocities(on))
 
-    def constraint(self, g: Any, *, name: str | None = None) -> None:
-        """Bilateral constraint g(t, q) = 0 on position level; rheonomic where g contains `time`."""
+    def constraint(self, g: Any, *, active: Any = None, name: str | None = None) -> None:
+        """Bilateral constraint g(t, q) = 0 on position level; rheonomic where g contains `time`. active: see `switch`."""
         self._own.constraint(g, name=name or f"g{len(self._own.constraints) + 1}")
+        self._switch_last(self._own.constraints, active)
 
-    def velocity_constraint(self, gamma: Any, *, name: str | None = None) -> None:
+    def velocity_constraint(self, gamma: Any, *, active: Any = None, name: str | None = None) -> None:
         """Bilateral constraint gamma(t, q, u) = 0 on velocity level, affine in u: nonholonomic constraints."""
         self._own.velocity_constraint(gamma, name=name or f"gamma{len(self._own.velocity_constraints) + 1}")
+        self._switch_last(self._own.velocity_constraints, active)
+
+    def _switch_last(self, declared: list[Any], active: Any) -> None:
+        """What was declared last exists only where `active` is not zero."""
+        if active is None:
+            return
+        last = declared.pop()
+        value = self._active(active, f"{self.name}: {last.name!r}")
+        apply = switched_contact if isinstance(last, DeclaredContact) else switched_constraint
+        declared.append(apply(last, value))
 
     def contact(
         self,
@@ -168,6 +225,7 @@ class System(StateSpace):
         friction: Coefficient = 0.0,
         restitution: Coefficient = 0.0,
         tangential_restitution: Scalar = 0.0,
+        active: Any = None,
         name: str | None = None,
     ) -> None:
         """A unilateral contact: gap g_N(t, q) >= 0, with friction if it has a slip velocity.
@@ -177,7 +235,8 @@ class System(StateSpace):
 
         All three may be expressions of t, q and u. `friction` may also be a function of the slip speed, such as
         `Stribeck`, and `restitution` one of the approach speed. Friction is that of the slip which it acts on;
-        restitution is that of the velocities before the impact.
+        restitution is that of the velocities before the impact. active: a switch, see `switch`; the gap of a contact
+        that is switched off reads 1.
 
         >>> import stickslip as ss
         >>> s = ss.System()
@@ -192,6 +251,7 @@ class System(StateSpace):
             tangential_restitution=tangential_restitution,
             name=name or f"contact{len(self._own.contacts) + 1}",
         )
+        self._switch_last(self._own.contacts, active)
 
     def friction(
         self,
@@ -253,8 +313,8 @@ class System(StateSpace):
                 raise ModelError(f"{self.name}: measure {name!r}: the approach speed is known to impact laws only")
         self.measures[name] = Sensor(columns, unit or getattr(expression, "unit", ""))
 
-    def add(self, part: P) -> P:
-        """Add a part and return it.
+    def add(self, part: P, *, active: Any = None) -> P:
+        """Add a part and return it. active: a switch, see `switch`; without it the part's constraints and contacts are gone.
 
         >>> import stickslip as ss
         >>> s = ss.System()
@@ -278,6 +338,12 @@ class System(StateSpace):
         equations = Equations(part.name)
         with self._all_or_nothing():
             part.declare(self, equations)
+            if active is not None:
+                if not (equations.constraints or equations.velocity_constraints or equations.contacts):
+                    raise ModelError(
+                        f"{self.name}: {part.name!r} has no constraint and no contact that could be switched"
+                    )
+                switched(equations, self._active(active, f"{self.name}: {part.name!r}"))
         part._owner = self  # type: ignore[attr-defined]
         self.parts.append(part)
         self._part_names.add(part.name)
@@ -346,7 +412,7 @@ class System(StateSpace):
         out = copy(self)
         for key in ("blocks", "parts", "_declared", "_u_own", "shown"):
             setattr(out, key, list(getattr(self, key)))
-        for key in ("_parameters", "_values", "_initial", "measures", "copies"):
+        for key in ("_parameters", "_values", "_initial", "measures", "switches", "copies"):
             setattr(out, key, dict(getattr(self, key)))
         out._own, out._part_names, out._q_names = self._own.copy(), set(self._part_names), set(self._q_names)
         out.compiled = {}

@@ -31,6 +31,7 @@ from stickslip.solve.keeping import selection
 from stickslip.solve.outfile import FileRecorder, fingerprint, finish
 from stickslip.solve.prepared import check_capability, check_start, compiled, prepare, program_of
 from stickslip.solve.record import Recorder, check_memory
+from stickslip.solve.switching import SwitchingRun, refuse_setting, starting_values
 from stickslip.solve.terminal import announce_first_compile, interruptible, progress_bar, voice
 from stickslip.stream import PartFile, part_of
 
@@ -174,6 +175,11 @@ def run_call(
     q, u = vector_of(system.q_initial, q0, "q0"), vector_of(system.u_initial, u0, "u0")
     if state is not None:
         q, u = vector_of(q, state.q, "start.q"), vector_of(u, state.u, "start.u")
+    if state is None:
+        values = starting_values(system, values, t_0, q, u, parameters)
+        given = dict(zip(given, values.tolist(), strict=True))
+    else:
+        refuse_setting(system, parameters)
     announce_first_compile(say)
     check_start(ready, scheme, dt, t_0, q, u, values, initial_tol if state is None else None)
 
@@ -181,8 +187,12 @@ def run_call(
     first = Start(values, q, u, begin, t_end, dt, steps, tol, max_iterations, prox, label(scheme), state, subdivide)
     run: Any
     if collisions_of(system) is None:
-        run = scheme.start(program_of(system, scheme), first)
+        run = scheme.start(program_of(system, scheme, switching=True), first)
+        if system.switches:
+            run = SwitchingRun.of(run, ready, initial_tol, state)
     else:
+        if system.switches:
+            raise MethodError(f"{system.name}: switches and detected contacts (Collisions) do not go together yet")
         run = DetectingRun(system, scheme, first, given, initial_tol)
     if out is not None and isinstance(run, DetectingRun):
         raise OptionError("out= cannot stream detected contacts yet; leave it out and save the solution")
@@ -207,6 +217,8 @@ def run_call(
         "complete": False,
         **described(system, given, save_every),
     }
+    if system.switches:
+        about["varying"] = {name: name for name in system.switches}
     if out is None:
         check_memory(run, ready, steps // save_every + 2)
         record = Recorder(run, save_every, states)
@@ -232,7 +244,7 @@ def run_call(
         solution = record.solution(ready, values, about)
     if isinstance(run, DetectingRun):
         solution = replace(solution, contacts=run.contacts(save_every))
-    if energy_alarm and run.complete and solution.holds("kinetic", "potential", "P_N", "P_g"):
+    if energy_alarm and run.complete and not system.switches and solution.holds("kinetic", "potential", "P_N", "P_g"):
         warn_of_energy(solution, system)
     if out is None and chosen is not None:
         solution = chosen.of(solution)

@@ -211,7 +211,8 @@ def part_from(path: Path, solution: Solution) -> None:
     pending ones, whose sums, last state and largest residual are its own.
     """
     about, stats = solution.provenance, solution.stats
-    if solution.state is None or "call" not in about or solution.contacts is not None or "varying" in about:
+    stepped = "call" not in about  # by hand
+    if solution.state is None or stepped or solution.contacts is not None:
         raise ResultFileError(
             f"{path} cannot be continued: it comes from an older version, from a stepper, or has detected contacts. Its state "
             "can be: ss.solve(..., start=ss.load(file))"

@@ -64,8 +64,10 @@ def compiled(system: System, key: Any, make: Callable[[], Any]) -> Any:
     return kept[key][1]
 
 
-def program_of(system: System, scheme: Scheme) -> Any:
-    """The scheme, compiled for the system."""
+def program_of(system: System, scheme: Scheme, switching: bool = False) -> Any:
+    """The scheme, compiled for the system; `switching`: the caller follows switches."""
+    if system.switches and not switching:
+        raise MethodError(f"{system.name}: it has switches, which only `solve`, `sweep` and `stepper` can follow")
     if collisions_of(system) is not None:
         raise MethodError(
             f"{system.name}: its contacts are detected while it moves, which only `solve` can follow; declare them with Contact"

@@ -17,6 +17,7 @@ from stickslip.errors import OptionError
 from stickslip.model.system import System
 from stickslip.solution import Solution, Stats
 from stickslip.solve.prepared import Prepared
+from stickslip.solve.switching import switch_columns
 from stickslip.solve.varying import Change, by_index, columns_of_changes, observe_varying
 
 INTEGERS = ("events",)  # counts among the columns of a run; the others are floats
@@ -100,7 +101,7 @@ class Recorder:
         if varying:
             own = {n: (f"parameter {n}" if n in arrays["extra"] else n).replace("/", "|") for n in varying}
             arrays["extra"] |= {own[name]: column for name, column in varying.items()}
-            provenance["varying"] = own
+            provenance["varying"] = own | {name: name for name in system.switches}
         states = tuple(self.states) if self.states is not None else ()
         return Solution(
             **arrays,
@@ -128,7 +129,8 @@ def observed(
     ready: Prepared, values: np.ndarray, columns: dict[str, np.ndarray], varying: Mapping[str, np.ndarray] | None = None
 ) -> dict[str, Any]:
     """The arrays of a solution from the columns of a run: with gaps, slips, constraints and energies."""
-    of_rows = by_index(ready.model.system, varying or {})
+    switches = switch_columns(columns)
+    of_rows = by_index(ready.model.system, {**switches, **(varying or {})})
     t = columns["t"][:, 0].copy()
     arrays: dict[str, Any] = observe_varying(
         ready.observing, values, of_rows, t, columns["q_1"], columns["u_1"], OBSERVED
@@ -136,7 +138,7 @@ def observed(
     arrays |= {name: arrays[name][:, 0].copy() for name in ("kinetic", "potential")}
     arrays |= {f"P_{space}": columns[f"P.{space}"] for space in SPACES}
     further = {name: column for name, column in columns.items() if name not in ("t", *[each.name for each in RESULTS])}
-    return arrays | {"t": t, "q": columns["q_1"], "u": columns["u_1"], "extra": further}
+    return arrays | {"t": t, "q": columns["q_1"], "u": columns["u_1"], "extra": further | switches}
 
 
 def measured(
@@ -145,7 +147,7 @@ def measured(
     """What the system declares as its measures."""
     out = {}
     parameters: dict[str, Any] = dict(zip(system.parameter_symbols(), values.tolist(), strict=True))
-    parameters |= varying or {}
+    parameters |= {**{name: arrays["extra"][name] for name in system.switches}, **(varying or {})}
     for name, sensor in system.measures.items():
         column = evaluate(system, sensor.value, parameters, arrays["t"], arrays["q"], arrays["u"])
         out[name] = column[:, 0] if column.shape[1] == 1 else column

@@ -31,6 +31,7 @@ from stickslip.solve.prepared import (
     program_of,
 )
 from stickslip.solve.record import Recorder
+from stickslip.solve.switching import SwitchingRun, refuse_setting, starting_values
 from stickslip.solve.varying import Change
 
 FOREVER = 1e300  # end time of a scheme that decides the length of its steps
@@ -145,6 +146,7 @@ class Stepper:
         Ranges of friction, restitution and masses are checked again where a changed parameter occurs in them.
         """
         changed = {**(parameters or {}), **more}
+        refuse_setting(self.system, changed)
         before = None if self._changes is None else self._run.memory[: len(self._index)].copy()
         self._set(changed)
         if self._changes is not None and before is not None:
@@ -221,6 +223,8 @@ class Stepper:
             "stopped": stopped,
             **described(self.system, given, record.every),
         }
+        if self.system.switches:
+            about["varying"] = {name: name for name in self.system.switches}
         return record.solution(self._ready, values, about, changes)
 
     # -- inside --------------------------------------------------------------------------------------------------------
@@ -356,13 +360,16 @@ def stepper(
     check_capability(scheme, ready.model)
     values = np.array(list(system.parameter_values(parameters).values()))
     q, u = vector_of(system.q_initial, q0, "q0"), vector_of(system.u_initial, u0, "u0")
+    values = starting_values(system, values, t_start, q, u, parameters)
     check_start(ready, scheme, dt, t_start, q, u, values, positive(initial_tol=initial_tol))
     steps, iterations = 2**62, whole(max_iterations=max_iterations)
     subdivide = subdivides(on_failure, scheme)
     start = Start(values, q, u, t_start, FOREVER, dt, steps, tol, iterations, 0.0, label(scheme), None, subdivide)
-    run = scheme.start(program_of(system, scheme), start)
+    run = scheme.start(program_of(system, scheme, switching=True), start)
     if not isinstance(run, ProgramRun):
         raise MethodError(f"method {scheme.name!r} has no steps to be stepped by; take another one")
+    if system.switches:
+        run = SwitchingRun.of(run, ready, initial_tol, None)
     sim = Stepper(ready, run, scheme, controllers, initial_tol)
     sim._changed = {name: float(value) for name, value in (parameters or {}).items()}
     sim._complain()
