@@ -140,7 +140,8 @@ def continuation(
     if not old.autonomous and period is not None and old.segments > 1:
         raise OptionError("a period that depends on the parameter needs segments=1")
     shooting.t_start = old.t_start
-    shooting.fixed, shooting.section, shooting.plane = old.fixed, old.section, old.plane
+    shooting.fixed, shooting.section, shooting.plane, shooting.order = old.fixed, old.section, old.plane, old.order
+    shooting.held = old.held
     follow = _Branch(shooting, orbit, parameter, abs(to - start), tol)
     return follow.branch(np.sign(to - start), to, 1.0 / steps, max_points)
 
@@ -205,7 +206,7 @@ class _Branch:
             if direction * (following.w[-1] - goal) > 0:
                 share = (goal - point.w[-1]) / (following.w[-1] - point.w[-1])
                 v = np.zeros(len(v))
-                v[-1] = 1.0
+                v[-1] = direction
                 w = point.w + share * (following.w - point.w)
                 w[-1] = goal
                 following, ended = self.corrected(w, v), f"reached {self.parameter} = {to:g}"

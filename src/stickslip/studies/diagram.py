@@ -174,7 +174,7 @@ def bifurcation(
 
             outcomes = journaled(one, range(size), kept, show)
         else:
-            follow = _Follow(cut, runs, x, all_values, count, transient, kept, show)
+            follow = _OneWay(cut, runs, x, all_values, count, transient, kept, show)
             with ThreadPoolExecutor(len(ways)) as pool:
                 each = list(pool.map(lambda n: follow.way(ways[n], n * size), range(len(ways))))
             outcomes = [outcome for way in each for outcome in way]
@@ -194,7 +194,7 @@ def _outcome(run: tuple[np.ndarray, np.ndarray, np.ndarray, bool]) -> dict[str, 
 
 
 @dataclass(frozen=True)
-class _Follow:
+class _OneWay:
     """One value after the other, each from the end of the one before; from the start where that is not possible."""
 
     cut: Cut

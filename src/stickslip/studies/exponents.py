@@ -71,7 +71,7 @@ def lyapunov(
     Q = np.eye(shooting.n_x)
     sums, history = np.zeros(shooting.n_x), []
     for k in range(transient + count):
-        flow = shooting.flow(x, 0.0, T, parameters)
+        flow = shooting.flow(x, 0.0, T, parameters, segment=k)
         x = flow.x
         Q, R = np.linalg.qr(flow.Phi @ Q)
         if k >= transient:

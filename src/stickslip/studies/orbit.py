@@ -87,6 +87,7 @@ def periodic_orbit(
     period: Any = None,
     section: Any = None,
     drift: Sequence[str] = (),
+    exchange: Sequence[tuple[str, str]] = (),
     parameters: Mapping[str, float] | None = None,
     t_start: float = 0.0,
     segments: int = 1,
@@ -100,8 +101,9 @@ def periodic_orbit(
     forcing, a number or an expression of parameters; a guess if nothing depends on time. section: an expression that is zero
     where the orbit begins, of a system that does not depend on time; without it the orbit begins across the flow of the guess.
     t_start: when a forced orbit begins; choose a time without impact. drift: coordinates that advance, such as the angle of a
-    wheel. segments: of multiple shooting, for orbits so unstable that
-    a whole period forgets where it began. options: of the method `event-driven`.
+    wheel. exchange: pairs of coordinates that change places in a period, such as the legs of a walker after a step.
+    segments: of multiple shooting, for orbits so unstable that a whole period forgets where it
+    began. options: of the method `event-driven`.
 
     >>> import stickslip as ss
     >>> s = ss.System("forced oscillator")
@@ -124,7 +126,9 @@ def periodic_orbit(
         raise OptionError(f"drift = {drift!r} must be a list of coordinates, such as [{drift!r}]")
     if is_number(period):
         positive_period(system, float(period))
-    shooting = Shooting(system, period=period, section=section, drift=drift, segments=segments, options=options)
+    shooting = Shooting(
+        system, period=period, section=section, drift=drift, exchange=exchange, segments=segments, options=options
+    )
     shooting.t_start = float(t_start)
     x, T = _first(system, guess, shooting, period, dict(parameters or {}))
     shooting.fixed = np.where(np.isin(np.arange(shooting.n_x), shooting.drift), x, 0.0)
@@ -281,5 +285,5 @@ def _unknowns(shooting: Shooting, x: np.ndarray, T: float, parameters: dict[str,
             flow = shooting.flow(at, shooting.t_start, duration * 1e-6, parameters)
             shooting.plane = (x, flow.rate / np.linalg.norm(flow.rate[shooting.free]))
         if k < m - 1:
-            at = shooting.flow(at, shooting.t_start + k * duration / m, duration / m, parameters).x
+            at = shooting.flow(at, shooting.t_start + k * duration / m, duration / m, parameters, k).x
     return z

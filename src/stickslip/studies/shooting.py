@@ -5,6 +5,8 @@ autonomous system:
 
     phi_{T/m}(x_k) - x_{k+1} = 0,   x_m = x_0,   and for an autonomous system  s(x_0) = 0.
 
+A gait closes after a single step if left and right change places: then x_m is exchanged before it is compared.
+
 s is the section, or the plane through the guess across the flow. The derivatives of phi are those of `studies.tape`, so that
 Newton's method converges through impacts, stick and slip.
 """
@@ -18,6 +20,8 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from stickslip.engine.fields import Q_1, U_1
+from stickslip.engine.run import Start
 from stickslip.errors import (
     ConvergenceError,
     InitialStateError,
@@ -28,9 +32,11 @@ from stickslip.errors import (
 )
 from stickslip.model.declaration import TIME
 from stickslip.model.system import System
-from stickslip.phases.history import Phase
+from stickslip.phases.history import Modes, Phase, Transition
+from stickslip.phases.problems import Problems, Trouble
 from stickslip.schemes import EventDriven
 from stickslip.schemes.spec import scheme_of
+from stickslip.solve.prepared import program_of
 from stickslip.studies.numeric import Numeric
 from stickslip.studies.saltation import Affine, EventDerivative
 from stickslip.studies.sensitivity import SOLVING, record_run, tape_of
@@ -49,6 +55,10 @@ class Flow:
     rate: np.ndarray
     events: tuple[EventDerivative, ...]
 
+    def exchanged(self, order: np.ndarray) -> Flow:
+        """With coordinates that changed places."""
+        return Flow(self.x[order], self.Phi[order], self.by_parameter[order], self.rate[order], self.events)
+
 
 @dataclass(frozen=True)
 class ShootingEquations:
@@ -66,6 +76,26 @@ def is_autonomous(system: System) -> bool:
     return not ca.depends_on(ca.veccat(*expressions), TIME)
 
 
+def exchanged(system: System, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
+    """The order of coordinates and velocities after those of each pair have changed places."""
+    q = [n for b in system.blocks for n in b.q_names]
+    u = [n for b in system.blocks for n in b.u_names]
+    order = np.arange(len(q) + len(u))
+    for pair in pairs:
+        if isinstance(pair, str) or len(pair) != 2:
+            raise OptionError(
+                f"exchange = {pairs!r} must be a list of pairs of coordinates, such as [('left', 'right')]"
+            )
+        for name in pair:
+            if name not in q:
+                raise OptionError(f"{system.name}: {unknown_name('coordinate', name, q)}")
+        if not all(block.canonical for block in system.blocks):
+            raise OptionError(f"{system.name}: exchange needs qdot = u")
+        for i, k in (tuple(q.index(name) for name in pair), tuple(len(q) + q.index(name) for name in pair)):
+            order[[i, k]] = order[[k, i]]
+    return order
+
+
 class Shooting:
     """The equations of periodic orbits of a system; `parameter` is the one to continue in, if there is one."""
 
@@ -76,6 +106,7 @@ class Shooting:
         period: Any = None,
         section: Any = None,
         drift: Sequence[str] = (),
+        exchange: Sequence[tuple[str, str]] = (),
         segments: int = 1,
         parameter: str | None = None,
         options: Mapping[str, Any] | None = None,
@@ -93,6 +124,7 @@ class Shooting:
                 raise OptionError(f"{system.name}: {unknown_name('coordinate', name, names)}")
         self.drift = [names.index(name) for name in drift]
         self.n_x = system.n_q + system.n_u
+        self.order = exchanged(system, exchange)
         self.free = [i for i in range(self.n_x) if i not in self.drift]
         self.period = None if self.autonomous else period_function(system, period)
         self.section = None if section is None else section_function(system, section)
@@ -104,6 +136,7 @@ class Shooting:
         )
         self.fixed = np.zeros(self.n_x)  # the drifting coordinates of the start
         self.t_start = 0.0
+        self.held: dict[int, Modes] = {}  # what is closed and sticks where a segment begins
 
     @property
     def size(self) -> int:
@@ -124,16 +157,22 @@ class Shooting:
         x[self.free] = z[k * len(self.free) : (k + 1) * len(self.free)]
         return x
 
-    def flow(self, x: np.ndarray, t_start: float, duration: float, parameters: Mapping[str, float]) -> Flow:
-        """Run one segment."""
+    def flow(
+        self, x: np.ndarray, t_start: float, duration: float, parameters: Mapping[str, float], segment: int = 0
+    ) -> Flow:
+        """Run one segment. Contacts that are closed at its start, or stick, are so for all iterates."""
         s, n_q = self.system, self.system.n_q
         if not duration > 0:
             raise StudyError(f"{s.name}: the period of an iterate is {duration:.3g}; give a better guess")
         try:
+            x = self._held_together(x, t_start, parameters, segment)
             run = {"parameters": parameters, "q0": x[:n_q], "u0": x[n_q:], "t_start": t_start, "initial_tol": LOOSE}
             solution, history, p = record_run(s, t_start + duration, duration, self.scheme, {**run, **self.solving})
         except (ConvergenceError, InitialStateError) as error:
             raise StudyError(f"{s.name}: the motion of an iterate cannot be computed: {error}") from error
+        begin = history[0]
+        if segment not in self.held and isinstance(begin, Transition) and begin.after is not None:
+            self.held[segment] = begin.after
         tape = tape_of(s, tuple(self.changing))
         n_p = len(self.changing)
         X = np.hstack([np.eye(self.n_x), np.zeros((self.n_x, 1 if n_p else 0))])
@@ -153,14 +192,31 @@ class Shooting:
         by_parameter = X[:, self.n_x] if n_p else np.zeros(self.n_x)
         return Flow(end, X[:, : self.n_x], by_parameter, rate, tuple(events))
 
+    def _held_together(self, x: np.ndarray, t: float, parameters: Mapping[str, float], segment: int) -> np.ndarray:
+        """The state on the contacts that its segment begins with; without that an iterate would fall onto them first."""
+        modes = self.held.get(segment)
+        if modes is None or not (modes.closed.any() or modes.stick.any()):
+            return x
+        _, programs = program_of(self.system, self.scheme)
+        p, n_q = np.array(list(self.system.parameter_values(parameters).values())), self.system.n_q
+        start = Start(p, x[:n_q], x[n_q:], t, t, 1.0, 0, 1e-12, 30, 0.0, "")
+        problems = Problems(programs, start)
+        try:
+            q = problems.project_q(t, x[:n_q], modes.closed)[Q_1]
+            return np.concatenate([q, problems.project_u(t, q, x[n_q:], modes.closed, modes.stick)[U_1]])
+        except Trouble as trouble:
+            raise StudyError(f"{self.system.name}: the contacts of an iterate cannot be closed: {trouble}") from trouble
+
     def equations(self, z: np.ndarray, parameters: Mapping[str, float]) -> ShootingEquations:
         """Residual and Jacobian."""
         m, n, T = self.segments, len(self.free), self.duration(z, parameters)
         F, J, by = np.zeros(self.size), np.zeros((self.size, self.size)), np.zeros(self.size)
         flows, free = [], self.free
         for k in range(m):
-            flow = self.flow(self.state(z, k), self.t_start + k * T / m, T / m, parameters)
+            flow = self.flow(self.state(z, k), self.t_start + k * T / m, T / m, parameters, k)
             rows, following = slice(k * n, (k + 1) * n), (k + 1) % m
+            if k == m - 1:
+                flow = flow.exchanged(self.order)
             F[rows] = flow.x[free] - self.state(z, following)[free]
             J[rows, rows] += flow.Phi[np.ix_(free, free)]
             J[rows, following * n : (following + 1) * n] -= np.eye(n)

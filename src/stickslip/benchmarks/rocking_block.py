@@ -1,0 +1,53 @@
+"""The rocking block."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stickslip.benchmarks.registry import benchmark
+from stickslip.model import Contact, Gravity, Line, PlanarBody
+from stickslip.model.system import System
+
+
+@benchmark(source="Housner 1963, Bull. Seism. Soc. Am. 53, 403-417", dt=1e-3, t_end=3.0)
+def rocking_block(
+    *,
+    m: float = 1.0,
+    b: float = 0.1,
+    h: float = 0.5,
+    theta: float = 0.1,
+    g: float = 9.81,
+    mu: float = 1.0,
+    e_N: float = 0.0,
+) -> System:
+    """A tall block that is tilted and let go: it rocks from one lower edge to the other.
+
+    Width 2 b, height 2 h, R^2 = b^2 + h^2, tan(alpha) = b/h. It turns about the edge that touches,
+
+        thetaddot = -p^2 sin(alpha - theta),    p^2 = 3 g/(4 R),
+
+    so that a slender block returns from theta to 0 in the time arccosh(1/(1 - theta/alpha))/p. At an impact the other edge
+    takes over. The impulse acts there alone, so the angular momentum about it is kept, and the angular velocity falls to
+    1 - 3/2 sin^2(alpha) of itself. Both follow here from two contacts with friction and e_N = 0.
+
+    >>> import stickslip as ss
+    >>> solution = ss.solve(ss.benchmarks.rocking_block(), t_end=1.0, dt=1e-3)
+    >>> bool(solution.q[400, 2] > 0 > solution.q[0, 2])
+    True
+    """
+    s = System("rocking block")
+    c, sin = np.cos(theta), np.sin(theta)
+    block = s.add(
+        PlanarBody(
+            "block",
+            mass=m,
+            inertia=m * (b**2 + h**2) / 3,
+            position=[b - c * b + sin * h, sin * b + c * h],
+            angle=-theta,
+        )
+    )
+    s.add(Gravity([0, -g]))
+    law = {"friction": s.parameter("mu", mu), "restitution": s.parameter("e_N", e_N)}
+    for name, side in (("left", -b), ("right", b)):
+        s.add(Contact(name, block.point(side, -h), Line([0, 0], [0, 1]), **law))
+    return s
