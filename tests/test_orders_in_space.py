@@ -199,6 +199,38 @@ def test_energy_of_the_sleigh(scheme):
     assert np.log2(drift[0] / drift[1]) > scheme.facts.order - 0.1
 
 
+@cache
+def rolling_disc() -> tuple[ss.System, ss.Solution]:
+    """A coin that rolls on its rim, leaning and turning; reference by event-driven integration."""
+    r, m, lean = 0.1, 1.0, 0.3
+    A = np.array([[1, 0, 0], [0, np.cos(lean), -np.sin(lean)], [0, np.sin(lean), np.cos(lean)]]) @ np.array(
+        [[1.0, 0, 0], [0, 0, -1], [0, 1, 0]]
+    )
+    w = np.array([0.5, 1.0, 12.0])  # in the body's frame; its axis is the third one
+    axis = A[:, 2]
+    down = axis * axis[2] - np.array([0, 0, 1])
+    to_contact = r * down / np.linalg.norm(down)
+    s = ss.System("rolling disc")
+    start = {"position": [0, 0, -to_contact[2]], "orientation": A, "velocity": list(-np.cross(A @ w, to_contact))}
+    body = s.add(ss.RigidBody("b", mass=m, inertia=[m * r * r / 4] * 2 + [m * r * r / 2], angular_velocity=w, **start))
+    s.add(ss.Gravity([0, 0, -G]))
+    s.add(ss.Rolling("roll", ss.Disk(body.point(), [0, 0, 1], r), ss.Plane([0, 0, 0], [0, 0, 1])))
+    return s, solve(s, 1.0, 0.1, ss.EventDriven(rtol=1e-11, atol=1e-12))
+
+
+@pytest.mark.parametrize("scheme", [ss.Rattle(), ss.Lobatto()], ids=label)
+def test_orders_of_a_rolling_disc(scheme):
+    """q, u and the energy."""
+    system, exact = rolling_disc()
+    runs = [solve(system, 1.0, dt, scheme, tol=1e-13) for dt in (4e-3, 2e-3)]
+    for name in ("q", "u"):
+        errors = [np.abs(getattr(s, name)[-1] - getattr(exact, name)[-1]).max() for s in runs]
+        assert np.log2(errors[0] / errors[1]) > scheme.facts.order - 0.1
+    drift = [np.ptp(s.energy().total) for s in runs]
+    assert np.log2(drift[0] / drift[1]) > scheme.facts.order - 0.1
+    assert drift[1] < 1e-3 * runs[1].kinetic[0]
+
+
 def rattleback(rolling: bool) -> ss.System:
     """A boat-shaped stone: it spins well in one sense only, and reverses the other."""
     a, b, c, h, tilt, w = 0.2, 0.03, 0.02, 0.01, 0.01, np.array([0.05, 0, -5.0])

@@ -141,6 +141,13 @@ class PartType:
         """All forces that are no constraint forces, gyroscopic ones included: M udot = h + W lambda."""
         return self._call("h", t, q, u)
 
+    def gyroscopic(self, t, q, u) -> ca.SX:
+        """Skew matrix G; G u are the declared forces that are quadratic in u and do no work, as those of spinning bodies.
+
+        With the mean of two velocities, G(u_0) (u_0 + u_1)/2, they do no work in a step either.
+        """
+        return self._call("gyroscopic", t, q, u)
+
     def p(self, t, q, u) -> ca.SX:
         """Generalized momentum p = dT/du = M u + a."""
         return self._call("p", t, q, u)
@@ -344,6 +351,16 @@ class PartType:
         inertia = ca.gradient(e.kinetic, e.q) - _times(momentum, e.q, e.u) - ca.jacobian(momentum, T)
         return h + inertia
 
+    @cached_property
+    def _gyroscopic(self):
+        # Q(u) quadratic with u . Q = 0: for D = dQ/du, D u = 2 Q, and D^T u = -Q because u . Q is zero for all u.
+        e = self.expressions
+        reversed_, still = (ca.substitute(e.force, e.u, u) for u in (-e.u, ca.SX.zeros(self.n_u)))
+        Q = (e.force + reversed_) / 2 - still
+        D = ca.jacobian(Q, e.u)
+        G = (D - D.T) / 3
+        return G if _vanishes(ca.vertcat(G @ e.u - Q, ca.dot(Q, e.u))) else ca.SX(self.n_u, self.n_u)
+
     def _directions(self, f: ca.SX) -> ca.SX:
         return (ca.jacobian(f, self.expressions.q) @ self._B).T
 
@@ -408,6 +425,14 @@ class PartType:
 def stack(rows: Sequence[ca.SX]) -> ca.SX:
     """One column of several, which may be none."""
     return ca.vertcat(*rows) if rows else ca.SX(0, 1)
+
+
+def _vanishes(f: ca.SX) -> bool:
+    """Whether an expression is zero for all values of its symbols, tested for random ones."""
+    symbols, random = ca.symvar(f), np.random.default_rng(0)
+    value = ca.Function("value", symbols, [f])
+    draws = [list(random.uniform(0.5, 1.5, len(symbols))) for _ in range(3)]
+    return all(np.abs(np.array(value.call(draw)[0])).max(initial=0.0) < 1e-12 for draw in draws)
 
 
 def _times(f: ca.SX, x: ca.SX, direction: ca.SX) -> ca.SX:

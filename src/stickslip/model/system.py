@@ -18,6 +18,7 @@ from stickslip.math import Scalar, Vector, array, column
 from stickslip.model.assemble import assembled
 from stickslip.model.declaration import APPROACH_SPEED, TIME, DeclaredContact, Equations, Sensor, _scalar, _vector
 from stickslip.model.given import number, text
+from stickslip.model.kinks import refuse_kinks
 from stickslip.model.shipping import packed, unpacked
 from stickslip.model.state_space import StateSpace
 from stickslip.model.switches import Switch, switched, switched_constraint, switched_contact
@@ -243,13 +244,17 @@ class System(StateSpace):
         >>> (x, y), u = s.coordinates("x y", initial=[0, 1], velocity=[1, 0])
         >>> s.contact(gap=y, slip=u[0], friction=ss.Stribeck(0.5, 0.2, speed=0.1), restitution=lambda v: 1 / (1 + v))
         """
+        where = name or f"contact{len(self._own.contacts) + 1}"
         self._own.contact(
             gap=gap,
             slip=slip,
             friction=friction,
             restitution=restitution,
             tangential_restitution=tangential_restitution,
-            name=name or f"contact{len(self._own.contacts) + 1}",
+            name=where,
+        )
+        refuse_kinks(
+            f"{self.name}: contact {where!r}", self._own.contacts[-1].gap, [b.q for b in self.blocks if b.named]
         )
         self._switch_last(self._own.contacts, active)
 

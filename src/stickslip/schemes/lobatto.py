@@ -157,12 +157,13 @@ class Lobatto(Scheme):
                 mark_open=self._open(i),
             )  # (52)
         for j in stages[:-1]:
-            i = (
-                j if self.variant == "midpoint" else j + 1
-            )  # later: a start from rest slips in its direction at all of them
-            gamma, slip = self._slip(part, at, i)
+            gamma, slip = self._slip(part, at, j + 1)  # later: a start from rest slips in its direction at all of them
+            radius = part.radius(*at[j + 1], R[j].N, dt)
+            if self.variant == "midpoint":
+                gamma, turned = self._slip(part, at, j)
+                slip = ca.if_else(turns(part), turned, slip)
+                radius = ca.if_else(_per_element(part, turns(part)), part.radius(*at[j], R[j].N, dt), radius)
             s.zero(gamma, by=R[j].gamma)  # (51)
-            radius = part.radius(*at[i], R[j].N, dt)
             s.friction(slip, R[j].F, radius=radius, by=R[j].F, mark_slip=self._slips(j))  # (57)
 
     def velocity_stage(self, part: PartType, s: Stage) -> None:
@@ -282,6 +283,10 @@ def _along(part: PartType, slip: ca.SX, radius: ca.SX) -> ca.SX:
         v = slip[f.first : f.first + f.size]
         rows.append(radius[k] * v / slip_speed(v))
     return ca.vertcat(*rows)
+
+
+def _per_element(part: PartType, rows: ca.SX) -> ca.SX:
+    return ca.vertcat(ca.SX(0, 1), *[rows[f.first] for f in part.frictions])
 
 
 def _sum(weights, terms):

@@ -11,7 +11,7 @@ its end.
             where g_N(t_0, q_0) + dt/2 g_N_dot(t_0, q_0, u_0) <= 0, else P_N = 0                     (47)
         xi_F = gamma_F(t_1, q_1, u_1) + e_F gamma_F(t_0, q_0, u_0) in N_C(-P_F)                      (46)
 
-For qdot = B u + beta the drift of q is taken by the trapezoidal rule, as in Moreau's scheme.
+For qdot = B u + beta the drift of q is taken by the trapezoidal rule, and gyroscopic forces do no work, as in Moreau's scheme.
 
 Good for: the baseline that every paper compares with, and one cheap linear system a step. Explicit Euler in free
 motion: undamped oscillations gain energy, by a factor of 1 + (omega dt)^2/2 in amplitude a step. Order 1; positions
@@ -26,7 +26,7 @@ from stickslip.engine.derive import PartType
 from stickslip.engine.fields import PERCUSSIONS, Q_1, U_0, U_1, Field, U
 from stickslip.engine.flow import StageFunction
 from stickslip.engine.stage import Stage
-from stickslip.schemes.moreau import GAP, velocity_laws
+from stickslip.schemes.moreau import GAP, check_gyroscopic, force, velocity_laws
 from stickslip.schemes.scheme import Facts, Scheme
 
 U_FREE = Field("u_free", U)
@@ -36,9 +36,13 @@ U_FREE = Field("u_free", U)
 class MoreauJean(Scheme):
     """Classic explicit Moreau-Jean scheme: explicit Euler with impacts at the end of the step.
 
+    gyroscopic: forces of spinning bodies at the mean of both velocities, where they do "no work", or as "printed" at u_0.
+
     >>> import stickslip as ss
     >>> solution = ss.solve(ss.benchmarks.bouncing_ball(), t_end=0.1, dt=1e-2, method="moreau-jean")
     """
+
+    gyroscopic: str = "no work"
 
     name = "moreau-jean"
     facts = Facts(
@@ -51,6 +55,9 @@ class MoreauJean(Scheme):
         stable_to=0.0,
     )
 
+    def __post_init__(self) -> None:
+        check_gyroscopic(self.name, self.gyroscopic)
+
     def step(self) -> tuple[StageFunction, ...]:
         return self.free_stage, self.impact_stage
 
@@ -59,7 +66,8 @@ class MoreauJean(Scheme):
         t_0, t_1, dt, q_0, u_0 = s.t_0, s.t_1, s.dt, s.q_0, s.u_0
         u_free = s.unknown(U_FREE, guess=U_0)
         s.position(Q_1, lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u_0) + part.qdot(t_1, q_1, u_0)))  # (43)
-        s.equation(part.M(t_0, q_0) @ (u_free - u_0) - dt * part.h(t_0, q_0, u_0), for_=u_free)  # (44)
+        h = force(part, self.gyroscopic, (t_0, q_0, u_0), u_free)
+        s.equation(part.M(t_0, q_0) @ (u_free - u_0) - dt * h, for_=u_free)  # (44)
         s.update(GAP, part.g_N(t_0, q_0) - part.reach(q_0) + dt / 2 * part.g_N_dot(t_0, q_0, u_0))  # (47)
 
     def impact_stage(self, part: PartType, s: Stage) -> None:

@@ -16,6 +16,7 @@ from stickslip.errors import EnergyWarning
 from stickslip.model.system import System
 from stickslip.solution import Solution
 from stickslip.solve.flows import OUTSIDE, work_of_contacts, work_of_steps
+from stickslip.solve.prepared import prepare
 
 # Shares of the energy that moves: the largest kinetic energy, or the range of the potential one.
 LASTING, PASSING, STEPS = 0.1, 0.5, 5.0
@@ -29,6 +30,8 @@ def energy_alarm(solution: Solution, system: System) -> None:
     """Warn if energy rises without a source. One pass over recorded energies, unless they do rise."""
     energy = solution.kinetic + solution.potential
     if len(energy) < 2 or not np.isfinite(energy).all():
+        return
+    if solution.kinetic.min() < 0 and _mass_passes_zero(solution, system):
         return
     moves = max(float(solution.kinetic.max()), float(np.ptp(solution.potential)))
     moves = max(moves, ROUNDING * float(np.abs(energy).max()), _known_to(solution) / LASTING)  # at rest nothing moves
@@ -51,6 +54,22 @@ def energy_alarm(solution: Solution, system: System) -> None:
         "(energy_alarm=False silences this)"
     )
     warnings.warn(message, EnergyWarning, stacklevel=3)
+
+
+def _mass_passes_zero(solution: Solution, system: System) -> bool:
+    """Warn if the kinetic energy is negative because the mass matrix is."""
+    row = int(np.argmax(solution.kinetic < 0))
+    parameters = np.array(list(system.parameter_values(solution.provenance.get("parameters")).values()))
+    M = prepare(system).numbering.matrix("M", float(solution.t[row]), solution.q[row], parameters)
+    least = float(np.linalg.eigvalsh(M)[0])
+    if least > 0:
+        return False
+    message = (
+        f"a mass has passed zero by t = {solution.t[row]:.6g}: the mass matrix has the eigenvalue {least:.3g} and the kinetic "
+        f"energy is {solution.kinetic[row]:.3g} there. What follows is no mechanics (energy_alarm=False silences this)"
+    )
+    warnings.warn(message, EnergyWarning, stacklevel=4)
+    return True
 
 
 def _known_to(solution: Solution) -> float:
