@@ -25,8 +25,38 @@ def best(f: Callable[[], object], count: int, repetitions: int = 7) -> float:
     return min(times)
 
 
+def heap(far: int) -> ss.System:
+    """Six balls on a floor, all pairs declared, and so many planes far below."""
+    mass, inertia = ss.inertia.sphere(0.05, density=1000)
+    s, shapes = ss.System("heap"), []
+    for k in range(6):
+        place = [0.101 * (k % 3), 0.03 * k, 0.052 + 0.11 * (k // 3)]
+        ball = s.add(ss.RigidBody(f"ball {k}", mass=mass, inertia=inertia, position=place))
+        shapes.append(ss.Sphere(ball.point(), 0.05))
+        s.add(ss.Contact(f"floor {k}", shapes[-1], ss.Plane([0, 0, 0], [0, 0, 1]), friction=0.3))
+        for i in range(k):
+            s.add(ss.Contact(f"pair {i} {k}", shapes[i], shapes[k], friction=0.3))
+    for i in range(far):
+        s.add(ss.Contact(f"far {i}", shapes[i % 6], ss.Plane([0, 0, -100 - i], [0, 0, 1]), friction=0.3))
+    s.add(ss.Gravity([0, 0, -9.81]))
+    return s
+
+
+def far_contacts(method: str, planes: int) -> float:
+    """Time of a step with planes 100 m away, in units of one without."""
+    times = []
+    for system in (heap(0), heap(planes)):
+        start = ss.solve(system, 0.4, 2e-3, method=method, progress=False).state
+        runs = (ss.solve(system, 1.4, 2e-3, method=method, start=start, progress=False) for _ in range(20))
+        times.append(min(run.stats.time_per_step for run in runs))
+    return times[1] / times[0]
+
+
 def main() -> None:
     """Print the table."""
+    for method in ("rattle", "moreau"):
+        ratio = far_contacts(method, 240)
+        print(f"a step of six balls with 240 planes far away, by one without, {method}: {ratio:.2f}")
     print(f"{'besides the steps':44} {'microseconds':>12}")
     for name in ("bouncing_ball", "slider_crank"):
         system = ss.benchmarks.REGISTRY[name].build()

@@ -288,3 +288,11 @@ def test_slider_crank_converges_to_the_event_driven_solution():
         errors.append(np.abs(s.q[:: round(1e-4 / dt)] - exact.q).max())
     assert errors[1] < 0.3 * errors[0]
     assert errors[1] < 3e-4
+
+
+def test_percussions_in_flight_are_zero():
+    """Not 1e-16: who counts steps in contact would count them all."""
+    s = ss.solve(ss.benchmarks.bouncing_ball(), 1.0, 1e-2, method="lobatto", progress=False)
+    flies = s.gap[:, 0] > 1e-3
+    assert flies.sum() > 50
+    assert not s.P_N[flies].any()

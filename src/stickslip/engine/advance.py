@@ -108,8 +108,8 @@ def _run(
             before = iterations[a]
             solved = call_apart(work.apart[SOLVE_STAGE], stage)
             if work.nap[ASLEEP] == 1 and (not solved or left_box(memory, work)):
-                wake(tables, work)
                 back_to_start(tables, a, memory, work, 1.0)
+                wake(tables, work)
                 iterations[a] = before
                 solved = call_apart(work.apart[SOLVE_STAGE], stage)
             resumed = False

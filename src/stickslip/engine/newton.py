@@ -130,20 +130,39 @@ def solve_stage(
 @jit_inline
 def _remember(tables: Tables, k: int, memory: np.ndarray, work: Work) -> None:
     """Keep the start."""
-    for s in range(tables.problems[k].segment_0, tables.problems[k].segment_1):
+    problem = tables.problems[k]
+    for s in range(problem.segment_0, problem.segment):
         segment = tables.segments[s]
         for i in range(segment.length):
             work.start[segment.first + i] = memory[segment.start + i]
+    for g in range(problem.group_0, problem.group_1):
+        group = tables.groups[g]
+        kind = tables.kinds[group.kind]
+        for row in range(kind.first, kind.first + kind.count * kind.width, kind.width):
+            for b in range(group.law_0, group.law_1):
+                law, place = tables.laws[b], tables.places[group.unknowns + tables.laws[b].unknown]
+                at = tables.dofs[row + place.column]
+                for i in range(law.rows):
+                    work.start[place.start + at + i] = memory[law.home + at + i]
 
 
 @jit_inline
 def back_to_start(tables: Tables, k: int, memory: np.ndarray, work: Work, share: float) -> None:
-    """Back to the start, with a share of its multipliers."""
+    """To the values that were kept, with a share of the multipliers."""
     problem = tables.problems[k]
-    for s in range(problem.segment_0, problem.segment_1):
+    for s in range(problem.segment_0, problem.segment):
         segment = tables.segments[s]
         for i in range(segment.length):
-            memory[segment.start + i] = work.start[segment.first + i] * (1.0 if s < problem.segment else share)
+            memory[segment.start + i] = work.start[segment.first + i]
+    for g in range(problem.group_0, problem.group_1):
+        group = tables.groups[g]
+        kind = tables.kinds[group.kind]
+        for row in range(kind.first, kind.first + kind.count * kind.width, kind.width):
+            for b in range(group.law_0, group.law_1):
+                law, place = tables.laws[b], tables.places[group.unknowns + tables.laws[b].unknown]
+                at = tables.dofs[row + place.column]
+                for i in range(law.rows):
+                    memory[law.home + at + i] = share * work.start[place.start + at + i]
 
 
 @jit_inline
