@@ -18,6 +18,7 @@ from stickslip.nonsmooth.solvers import OneStepSolution, solve_shortly
 
 STEPS = 6  # of the outer iteration
 SHARES = (1.0, 0.5, 0.25, 0.1, 0.03)
+INEXACT = 1e-4  # of the residual of the stage: how well its linearised problem is solved
 EXACT, ROUGH = 1e-12, 1e-6  # relative residuals of a linearised problem: where rounding ends, and what is worth a step
 
 
@@ -76,7 +77,7 @@ def rescue(tables: Tables, k: int, memory: np.ndarray, work: Work, options: Opti
         local = local_problem(tables, k, memory, work)
         if local is None:
             break
-        found = solve_local(local, options.tolerance)
+        found = solve_local(local, max(0.1 * options.tolerance, INEXACT * error))
         solvers.append(found.solver)
         last, none = local.problem, found.no_solution
         if found.no_solution or not found.residual < 1.0:
@@ -102,6 +103,6 @@ def rescue(tables: Tables, k: int, memory: np.ndarray, work: Work, options: Opti
 
 
 def solve_local(local: LocalProblem, tolerance: float) -> OneStepSolution:
-    """The linearised problem, from the multipliers of the stage, so that its error is a tenth of the stage's tolerance."""
-    relative = 0.1 * tolerance / float(local.problem.scales.scale.max())
+    """The linearised problem, from the multipliers of the stage, so that its error is below the tolerance."""
+    relative = tolerance / float(local.problem.scales.scale.max())
     return solve_shortly(local.problem, local.z.copy(), min(max(relative, EXACT), ROUGH))

@@ -18,7 +18,7 @@ from stickslip.engine.state import State
 INSTRUCTION, RESUMED = 0, 3
 GO_ON, STOPPED = 1, 2
 ROUND_OFF = 1e-12  # of a residual: what is smaller may be due to rounding
-CHEAP = 2  # attempts of the compiled loop before other solvers are asked
+CHEAP = 5  # attempts of the compiled loop before other solvers are asked
 NOTHING = np.zeros((0, 4), np.int64)  # a program without instructions
 ROUNDING = 1e-9  # of a step, that the last time may miss t_end by
 CHUNK_SECONDS = 0.1  # of compiled steps between two looks at the clock and at Ctrl-C
@@ -294,7 +294,7 @@ class ProgramRun:
         """How many stages each means has solved: Newton's method from its first start, from zero, or what came after."""
         counts, rescued = self.work.solved_by, sum(self.rescued_by.values())
         own = {"newton": int(counts[0]) - rescued, "newton from zero": int(counts[1])}
-        own |= {"newton with compliance": int(counts[CHEAP:].sum())} | self.rescued_by
+        own |= {"newton with compliance": int(counts[2:].sum())} | self.rescued_by
         own |= {"subdivision": self.subdivided}
         return {name: count for name, count in own.items() if count}
 
@@ -319,12 +319,12 @@ class ProgramRun:
             for halving in range(1, HALVINGS + 1):
                 if self._piece(t, clock.step / 2**halving, pieces):
                     break
-                self.memory[:] = before
+                self._back_to(before)
         else:
             self._halve(t, clock.step, HALVINGS, pieces)
         self.clock = clock
         if not pieces:
-            self.memory[:] = before
+            self._back_to(before)
             text = f"{failure.message}; nor in steps down to {clock.step / 2**HALVINGS:.3g}" if failure else ""
             self.failure = failure._replace(message=text) if failure else None
             return None
@@ -344,11 +344,15 @@ class ProgramRun:
             before = self.memory.copy()
             if self._piece(t + k * dt / 2, dt / 2, pieces):
                 continue
-            self.memory[:] = before
+            self._back_to(before)
             if depth == 1 or not self._halve(t + k * dt / 2, dt / 2, depth - 1, pieces):
                 pieces.clear()
                 return False
         return True
+
+    def _back_to(self, memory: np.ndarray) -> None:
+        self.memory[:] = memory
+        self._awake()
 
     def _piece(self, t: float, dt: float, pieces: list[Rows]) -> bool:
         """One step of another length from the present memory."""

@@ -163,15 +163,18 @@ def largest(
 def clear(op: Operator) -> None:
     """The matrix without contacts: M, or I."""
     if op.bodies:
-        op.graph.lower[:] = 0.0
-        op.graph.upper[:] = 0.0
-        for i in range(op.M.shape[0]):
-            op.graph.diagonal[op.graph.place[i]] = op.M[i]
+        for k in range(op.graph.lower.shape[0]):
+            for i in range(SIZE):
+                for j in range(SIZE):
+                    op.graph.lower[k, i, j] = op.graph.upper[k, i, j] = 0.0
+        for k in range(op.M.shape[0]):
+            for i in range(SIZE):
+                for j in range(SIZE):
+                    op.graph.diagonal[op.graph.place[k], i, j] = op.M[k, i, j]
         return
-    n = op.offset.size
-    op.matrix[:n, :n] = 0.0
-    for i in range(n):
-        op.matrix[i, i] = 1.0
+    for i in range(op.offset.size):
+        for j in range(op.offset.size):
+            op.matrix[i, j] = 1.0 if i == j else 0.0
 
 
 @jit

@@ -272,11 +272,13 @@ def _unit(op: Operator, scales: Scales) -> float:
     return total
 
 
-@jit
 def robust(
     op: Operator, laws: Laws, scales: Scales, r: np.ndarray, tol: float, rounds: int, s: Scratch
 ) -> tuple[float, int, int]:
-    """Rounds of ADMM and proximal Newton from r; residual, factorisations and steps of ADMM."""
+    """Rounds of ADMM and proximal Newton from r; residual, factorisations and steps of ADMM.
+
+    Not compiled: it calls compiled functions a few times, and compiling it took as long as compiling these.
+    """
     error, kappa, factored, steps = error_of(op, laws, scales, r, s), 1.0, 0, 0
     least = error
     s.kept[:] = r

@@ -105,7 +105,6 @@ LADDER: tuple[tuple[str, Method, bool], ...] = (
 )
 
 
-SHORT = 3  # rungs of the ladder that take milliseconds for the problems of one step of a run
 FEW_MODES = 300
 
 
@@ -114,8 +113,8 @@ def _scratch(problem: Problem) -> Scratch:
 
 
 def solve_shortly(problem: Problem, start: np.ndarray, tol: float) -> OneStepSolution:
-    """The rungs of "auto" that are worth their time inside a run, which has other means."""
-    ladder = list(LADDER[:SHORT])
+    """The rungs of "auto" that are worth their time inside a run: its problems come here because they are not easy."""
+    ladder = [("robust", _robust, False), ("newton", _newton, True)]
     if 0 < mode_count(problem.laws) <= FEW_MODES:
         ladder.append(("enumeration", _modes, False))
     return _climb(problem, ladder, start, tol)

@@ -1,0 +1,47 @@
+"""Mechanisms that are hard for a contact solver, by every scheme with friction; `bench/robustness.py` runs them for longer."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import stickslip as ss
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "bench"))
+import hard_cases as hard
+
+METHODS = [n for n, s in ss.METHODS.items() if s().facts.friction and s.compile is ss.Scheme.compile]
+
+
+def solved(system: ss.System, t_end: float, method: str, dt: float = 2e-3) -> ss.Solution:
+    """A run whose every stage is solved, and by something that is named."""
+    solution = ss.solve(system, t_end, dt, method=method, energy_alarm=False, progress=False)
+    assert solution.stats.residuals.max() < 1e-8
+    return solution
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_stack_of_boxes_that_bounce(method):
+    solution = solved(hard.stack(6, e=0.2, seed=1, space=False), 0.12, method)
+    assert solution.gap.min() > -5e-3
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("walking", [False, True])
+def test_walker_with_both_feet_on_the_floor(method, walking):
+    solution = solved(hard.walker(walking=walking), 0.4, method)
+    if not walking and method != "explicit-velocity":  # which has no level to keep: the hip rests between the feet
+        assert abs(solution.q[:, 1] - solution.q[0, 1]).max() < 1e-3
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_escapement_ticks(method):
+    """The wheel is stopped again and again: it turns, but slowly, although its drive never rests."""
+    solution = solved(hard.escapement(), 0.5, method)
+    assert (solution.P_N.sum(axis=1) > 0).any()
+
+
+@pytest.mark.parametrize("method", ["rattle", "moreau", "theta"])
+def test_stacks_and_heaps_in_space(method):
+    solved(hard.stack(6, e=0.5, seed=0, space=True), 0.06, method)
+    solved(hard.heap(8), 0.2, method)
