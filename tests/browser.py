@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -47,20 +47,33 @@ def chromium() -> Iterator[Any]:
 
 
 class Visit:
-    """An open page; everything that it complains about or fetches is an error when it is closed."""
+    """An open page; everything that it complains about or fetches is an error when it is closed.
+
+    Tabs are used again by the next visit of the same size: a new one costs half a second.
+    """
+
+    _tabs: ClassVar[dict[Any, Any]] = {}
 
     def __init__(self, browser: Any, path: Path, size: tuple[int, int] = WIDE, hash_: str = "", **options: Any):
-        self.context = browser.new_context(viewport={"width": size[0], "height": size[1]}, **options)
-        self.page = self.context.new_page()
+        key = (browser, size, *sorted(options.items()))
+        if key not in self._tabs:
+            context = browser.new_context(viewport={"width": size[0], "height": size[1]}, **options)
+            self._tabs[key] = context.new_page()
+        self.page = self._tabs[key]
         self.complaints: list[str] = []
-        self.page.on("console", lambda m: self.complaints.append(m.text) if m.type == "error" else None)
-        self.page.on("pageerror", lambda e: self.complaints.append(str(e)))
-        self.page.on("request", lambda r: self._request(r.url))
+        self._heard = {
+            "console": lambda m: self.complaints.append(m.text) if m.type == "error" else None,
+            "pageerror": lambda e: self.complaints.append(str(e)),
+            "request": lambda r: self._request(r.url),
+        }
+        for event, hear in self._heard.items():
+            self.page.on(event, hear)
+        self.page.goto("about:blank")  # the same file with another hash would not be loaded again
         self.page.goto(path.as_uri() + hash_)
         self.page.wait_for_function("window.stickslip && stickslip.state().shots.count > 0")
 
     def _request(self, url: str) -> None:
-        if not url.startswith(("file:", "data:", "blob:")):
+        if not url.startswith(("file:", "data:", "blob:", "about:")):
             self.complaints.append(f"fetched {url}")
 
     def state(self) -> dict[str, Any]:
@@ -75,6 +88,7 @@ class Visit:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.context.close()
+        for event, hear in self._heard.items():
+            self.page.remove_listener(event, hear)
         if error[0] is None:
             assert self.complaints == []
