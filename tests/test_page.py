@@ -14,6 +14,7 @@ import pytest
 
 import stickslip as ss
 from browser import PHONE, Visit, chromium
+from stickslip.solution import Names, Stats
 from test_drawings import NAMES, solved
 
 ROOT = Path(__file__).parents[1]
@@ -175,6 +176,59 @@ def test_every_benchmark_plays(browser, name, tmp_path):
         assert moves(visit)
 
 
+def test_detected_contacts_play(browser, tmp_path):
+    """Balls in a box with `Collisions`: contacts light up, a ball can be followed, and instancing keeps the number of calls."""
+    s = ss.System("balls")
+    s.add(ss.Gravity([0, 0, -9.81]))
+    places = [(0.25 * i, 0.25 * j, 0.11 + 0.21 * k) for i in range(3) for j in range(3) for k in range(2)]
+    shapes = [ss.Sphere(ss.ground.point(*place), 0.1) for place in places]
+    balls = [s.add(ss.solid(f"ball {k}", shape, density=500)) for k, shape in enumerate(shapes)]
+    s.add(ss.Collisions("contacts", [*balls, ss.Plane([0, 0, 0], [0, 0, 1])], friction=0.3, restitution=0.2))
+    solution = ss.solve(s, t_end=0.2, dt=5e-3, method="moreau", progress=False)
+    with Visit(browser, solution.view(path=tmp_path / "balls.html"), (420, 340), "#shadows=no") as visit:
+        assert moves(visit)
+        visit.page.keyboard.press("End")
+        visit.picture()
+        state = visit.state()
+        last = solution.contacts.at(40)
+        assert state["contacts"] == int((1e-10 * solution.contacts.P_N.max() < last.P_N).sum()) >= 9
+        assert state["calls"] < 20
+
+
+def test_a_thousand_spheres_cost_the_page_little(browser, tmp_path, record_property):
+    """Only the page's own code is judged; bench/page.py measures drawing, which depends on the machine."""
+    solution = many_balls(1000)
+    with Visit(browser, solution.view(path=tmp_path / "many.html"), (420, 340)) as visit:
+        assert moves(visit)
+        visit.page.evaluate("speed = 0.05; stickslip.seek(0); stickslip.play()")
+        visit.page.wait_for_timeout(1500)
+        state = visit.state()
+        each = state["shots"]["busy"] / state["shots"]["count"]
+        record_property("1000 spheres", f"{each:.1f} ms per frame in the page, {state['triangles']} triangles")
+        assert state["calls"] < 20
+        assert state["triangles"] < 400_000
+
+
+def many_balls(count: int, frames: int = 60) -> ss.Solution:
+    """Balls that swing, as data: the page is tested, not the mechanics."""
+    t, q = np.linspace(0, 3, frames), np.zeros((frames, count, 7))
+    q[..., :3] = np.stack(np.meshgrid(*[np.arange(10.0)] * 3), axis=-1).reshape(-1, 3)[:count]
+    q[..., 2] += np.sin(2 * t[:, None] + np.arange(count))
+    q[..., 3], q[..., 4] = np.cos(t)[:, None], np.sin(t)[:, None]
+    still = {"at": [0.0] * 3, "turn": [1.0, 0, 0, 0], "radius": 0.48}
+    bodies = [{"name": f"ball {k}", "kind": "rigid", "columns": list(range(7 * k, 7 * k + 7))} for k in range(count)]
+    solids = [{"kind": "ball", "body": k, "tone": ("body", "other", "third")[k % 3], **still} for k in range(count)]
+    tape = {"inputs": 1, "outputs": 0, "work": 1, "code": []}
+    look = {"planar": False, "bodies": bodies, "solids": solids, "tracks": [], "layers": [0] * count, "tape": tape}
+    empty = np.zeros((frames, 0))
+    kinds = dict.fromkeys("u g g_dot gamma gap gap_dot slip P_g P_gamma P_N P_F".split(), empty)
+    names = Names(q=tuple(f"ball {k}.{x}" for k in range(count) for x in ("x", "y", "z", "p_0", "p_1", "p_2", "p_3")))
+    cost = Stats(("step",), np.zeros((frames - 1, 1), int), np.zeros((frames - 1, 1)), 0.0)
+    energy = {"kinetic": np.zeros(frames), "potential": np.zeros(frames)}
+    about = {"system": f"{count} spheres", "look": look | {"parameters": [], "version": 1}}
+    return ss.Solution(t=t, q=q.reshape(frames, -1), **kinds, **energy, names=names, stats=cost, provenance=about)
+
+
 @pytest.mark.slow
 def test_every_example_of_the_gallery_plays(browser, tmp_path, monkeypatch):
     found: list[ss.Solution] = []
@@ -183,6 +237,7 @@ def test_every_example_of_the_gallery_plays(browser, tmp_path, monkeypatch):
     namespace: dict = {}
     for block in re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "gallery.md").read_text("utf-8"), flags=re.DOTALL):
         exec(compile(block, "gallery.md", "exec"), namespace)  # our own page
+    assert all(s.provenance.get("drawing") is None for s in found)  # without drawing code
     drawn = [s for s in found if s.provenance["look"]["bodies"] or s.provenance["look"]["tracks"]]
     assert len(drawn) > 20
     for k, solution in enumerate(drawn):

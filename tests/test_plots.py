@@ -251,3 +251,18 @@ assert matplotlib.rcParams.copy() == before
     paths = [str(Path(__file__).parent), str(Path(stickslip.__path__[0]).parent)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "DISPLAY": ""}
     subprocess.run([sys.executable, "-W", "error", "-c", program], check=True, env=environment)
+
+
+def test_every_plot_function_is_documented_with_an_example():
+    page = (Path(__file__).parents[1] / "docs" / "plots.md").read_text(encoding="utf-8")
+    for name in plots.__all__:
+        assert ">>>" in getattr(plots, name).__doc__, name
+        assert f"`{name}" in page or f"plots.{name}(" in page, name
+
+
+def test_studies_are_drawn_into_axes_of_the_user():
+    section = stickslip.poincare(stickslip.benchmarks.impact_oscillator(), period=2.0, count=5, transient=5)
+    figure = Figure()
+    ax = figure.add_subplot()
+    assert plots.plot_section(section, "x", "x_dot", ax=ax) is figure
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), section["x"])

@@ -96,6 +96,15 @@ class ImportReport:
         return "\n".join(f"{where}: {what}" for where, what in self.entries) or "everything was taken over"
 
 
+class Notes(list[tuple[str, str]]):
+    """What a file has that the system has not, while it is read; each thing once."""
+
+    def note(self, where: str, what: str) -> None:
+        """Add something, unless it was noted already."""
+        if (where, what) not in self:
+            self.append((where, what))
+
+
 class IncompleteImport(UserWarning):
     """A file has something that the system made from it has not; `system.report` lists all of it."""
 

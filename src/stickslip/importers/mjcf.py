@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from stickslip.errors import ModelError
-from stickslip.importers.mechanism import WORLD, ActuatorData, ImportedSystem, JointData, LinkData, build
+from stickslip.importers.mechanism import WORLD, ActuatorData, ImportedSystem, JointData, LinkData, Notes, build
 from stickslip.importers.safely import inside, parse, read_model
 from stickslip.importers.skins import SkinShape, hull
 from stickslip.math import quaternion_rotation
@@ -131,11 +131,8 @@ class _MjcfReader:
     """A compiled model to data; what has no counterpart is noted."""
 
     def __init__(self, mujoco: Any, model: Any):
-        self.mujoco, self.m, self.notes = mujoco, model, list[tuple[str, str]]()
-
-    def note(self, where: str, what: str) -> None:
-        if (where, what) not in self.notes:
-            self.notes.append((where, what))
+        self.mujoco, self.m, self.notes = mujoco, model, Notes()
+        self.note = self.notes.note
 
     def name(self, kind: str, index: int) -> str:
         own = self.mujoco.mj_id2name(self.m, getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), index)

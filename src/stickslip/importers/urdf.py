@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from stickslip.errors import ModelError
-from stickslip.importers.mechanism import ActuatorData, ImportedSystem, JointData, LinkData, build
+from stickslip.importers.mechanism import ActuatorData, ImportedSystem, JointData, LinkData, Notes, build
 from stickslip.importers.safely import inside, parse, read_model
 from stickslip.importers.skins import SkinShape, hull, mesh_corners
 
@@ -79,11 +79,8 @@ class _UrdfReader:
     """Elements to data; what has no counterpart is noted."""
 
     def __init__(self, folder: Path):
-        self.folder, self.notes = folder, list[tuple[str, str]]()
-
-    def note(self, where: str, what: str) -> None:
-        if (where, what) not in self.notes:
-            self.notes.append((where, what))
+        self.folder, self.notes = folder, Notes()
+        self.note = self.notes.note
 
     def link(self, element: Element) -> LinkData:
         name = _name(element)

@@ -175,7 +175,9 @@ class Revolute(Joint):
 
     @property
     def angle(self) -> Measure:
-        """Angle of the second body against the first."""
+        """Angle of the second body against the first: in the plane phi_2 - phi_1, zero where their axes are parallel; in
+        space zero at the initial state.
+        """
         return Angle(*self.bodies, self.axis)
 
     def declare(self, system: System, equations: Equations) -> None:

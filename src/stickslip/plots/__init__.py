@@ -7,6 +7,7 @@
 
 from stickslip.plots.chosen import curves, phase
 from stickslip.plots.motion import animate, strip
+from stickslip.plots.nonlinear import plot_basins, plot_branch, plot_diagram, plot_fit, plot_section
 from stickslip.plots.overview import forces_of, plot_solution
 from stickslip.plots.panels import (
     coordinates,
@@ -32,9 +33,14 @@ __all__ = [
     "iterations",
     "normal_percussions",
     "phase",
+    "plot_basins",
+    "plot_branch",
     "plot_comparison",
     "plot_convergence",
+    "plot_diagram",
+    "plot_fit",
     "plot_ledger",
+    "plot_section",
     "plot_solution",
     "residuals",
     "save",

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
@@ -50,43 +51,50 @@ def plot_branch(branch: Branch, coordinate: str | None = None) -> Figure:
     return figure
 
 
-def plot_section(section: PoincareSection, x: str, y: str) -> Figure:
-    """The points of a section in the plane of two coordinates or velocities.
+def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
+    return Figure(figsize=size, layout="constrained").add_subplot() if ax is None else ax
+
+
+def _figure(ax: Axes) -> Figure:
+    found = ax.get_figure(root=True)
+    assert found is not None
+    return found
+
+
+def plot_section(section: PoincareSection, x: str, y: str, ax: Axes | None = None) -> Figure:
+    """The points of a section in the plane of two coordinates or velocities, in a new figure or in `ax`.
 
     >>> figure = plot_section(section, "x", "x_dot")    # doctest: +SKIP
     """
-    figure = Figure(figsize=(7.0, 5.6), layout="constrained")
-    ax = new_axes(figure.subplots(), title=f"{section.system}, {section.about}", ylabel=label(y), xlabel=label(x))
+    ax = new_axes(_axes(ax, (7.0, 5.6)), title=f"{section.system}, {section.about}", ylabel=label(y), xlabel=label(x))
     ax.plot(section[x], section[y], ".", color=PALETTE[0], markersize=_dot(len(section)), markeredgewidth=0)
     ax.margins(x=0.05, y=0.05)
-    return figure
+    return _figure(ax)
 
 
-def plot_diagram(diagram: BifurcationDiagram, name: str) -> Figure:
-    """A bifurcation diagram of one coordinate or velocity; the way down lies over the way up.
+def plot_diagram(diagram: BifurcationDiagram, name: str, ax: Axes | None = None) -> Figure:
+    """A bifurcation diagram of one coordinate or velocity, in a new figure or in `ax`; the way down lies over the way up.
 
     >>> figure = plot_diagram(diagram, "x")    # doctest: +SKIP
     """
-    figure = Figure(figsize=(9.0, 5.2), layout="constrained")
     title = f"{diagram.system}, {diagram.about}"
-    ax = new_axes(figure.subplots(), title=title, ylabel=label(name), xlabel=label(diagram.parameter))
+    ax = new_axes(_axes(ax, (9.0, 5.2)), title=title, ylabel=label(name), xlabel=label(diagram.parameter))
     for color, way in zip(PALETTE, diagram.points, strict=False):
         x, y = diagram.column(name, way)
         ax.plot(x, y, ".", color=color, markersize=_dot(len(x)), markeredgewidth=0, label=way, rasterized=True)
     if len(diagram.points) > 1:
         legend(ax, markerscale=8.0)
     ax.margins(x=0.01, y=0.03)
-    return figure
+    return _figure(ax)
 
 
-def plot_basins(basins: Basins) -> Figure:
-    """Basins as an image with a colour per attractor, and the attractors as dots.
+def plot_basins(basins: Basins, ax: Axes | None = None) -> Figure:
+    """Basins as an image with a colour per attractor, and the attractors as dots, in a new figure or in `ax`.
 
     >>> figure = plot_basins(basins)    # doctest: +SKIP
     """
-    figure = Figure(figsize=(7.6, 6.2), layout="constrained")
     x_name, y_name = basins.axes
-    ax = new_axes(figure.subplots(), title=basins.system, ylabel=label(y_name), xlabel=label(x_name))
+    ax = new_axes(_axes(ax, (7.6, 6.2)), title=basins.system, ylabel=label(y_name), xlabel=label(x_name))
     ax.grid(False)
     special = {-1: ("does not repeat", "#c9ced6"), -2: ("inside an obstacle", "#ffffff"), -3: ("not solved", "#22272e")}
     shown = [int(k) for k in np.unique(basins.labels)]
@@ -109,7 +117,7 @@ def plot_basins(basins: Basins) -> Figure:
     legend(ax)
     ax.set_xlim(*edges[0])
     ax.set_ylim(*edges[1])
-    return figure
+    return _figure(ax)
 
 
 def plot_fit(fit: Identification) -> Figure:

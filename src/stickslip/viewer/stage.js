@@ -8,7 +8,7 @@ function makeStage(data, runs, canvas, tools) {
   const probe = document.createElement("canvas").getContext("webgl2"), told = probe && probe.getExtension("WEBGL_debug_renderer_info");
   const software = !!told && /swiftshader|llvmpipe|software/i.test(probe.getParameter(told.UNMASKED_RENDERER_WEBGL));
   const solidCount = Math.max(...runs.map(run => run.solids.length)), sparing = software && solidCount > 300;
-  const renderer = new T.WebGLRenderer({canvas, antialias: !sparing, preserveDrawingBuffer: !sparing, powerPreference: "high-performance"});
+  const renderer = new T.WebGLRenderer({canvas, antialias: !sparing, preserveDrawingBuffer: true, powerPreference: "high-performance"});
   renderer.debug.checkShaderErrors = false;   // asking would wait for every shader in turn: a third of the time to the first picture
   renderer.shadowMap.enabled = tools.shadows && !sparing;
   renderer.shadowMap.type = T.PCFShadowMap;
