@@ -11,8 +11,8 @@ import casadi as ca
 import numpy as np
 
 import stickslip as ss
-from stickslip.engine.kernel import compile_kernel
 from stickslip.engine.rows import along
+from stickslip.native.kernel import compile_kernel
 
 
 def main() -> None:

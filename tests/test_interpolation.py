@@ -10,8 +10,8 @@ import pytest
 from scipy.interpolate import CubicSpline
 
 import stickslip as ss
-from stickslip.engine.kernel import compile_kernel
 from stickslip.errors import ModelError, OptionError
+from stickslip.native.kernel import compile_kernel
 
 RNG = np.random.default_rng(7)
 X = np.sort(RNG.uniform(0, 10, 200))

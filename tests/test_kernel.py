@@ -18,8 +18,8 @@ from numba import njit
 from numba.core.errors import TypingError
 
 from stickslip.engine import kernel as module
-from stickslip.engine.call import call_kernel
-from stickslip.engine.kernel import Kernel, KernelError, compile_kernel, emit
+from stickslip.native.call import call_kernel
+from stickslip.native.kernel import Kernel, KernelError, compile_kernel, emit
 from stickslip.store import KERNELS, Store
 
 # fmt: off

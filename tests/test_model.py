@@ -6,8 +6,8 @@ import pytest
 
 import stickslip as ss
 from stickslip.engine.derive import derive
-from stickslip.engine.kernel import compile_kernel
 from stickslip.math import cos, cross, diag, dot, sin, sqrt, vector
+from stickslip.native.kernel import compile_kernel
 
 
 def evaluate(part, name, t, q, u, a=None):

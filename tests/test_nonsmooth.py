@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stickslip.nonsmooth.laws import CLOSED, OPEN, SLIP, ball_branch, normal_branch, slip_weights
+from stickslip.nonsmooth.cones import CLOSED, OPEN, SLIP, ball_branch, normal_branch, slip_weights
 from stickslip.nonsmooth.linear import eliminate, eliminate_band, reduce_to_last
 
 finite = st.floats(-10, 10, allow_nan=False)

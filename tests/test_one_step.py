@@ -12,8 +12,8 @@ import pytest
 
 import stickslip as ss
 from stickslip.nonsmooth import SOLVERS, contacts, from_bodies, load_fclib, save_fclib, solve
-from stickslip.nonsmooth.cones import derivative, project
 from stickslip.nonsmooth.examples import brick_wall, random_contacts, tower
+from stickslip.nonsmooth.laws import derivative, project
 from stickslip.nonsmooth.modes import enumerate_modes, mode_count
 from stickslip.nonsmooth.problem import elements_rows
 

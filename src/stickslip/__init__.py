@@ -24,6 +24,7 @@ from stickslip.analysis import (
     energy_ledger,
     events,
 )
+from stickslip.cone import Cone
 from stickslip.engine.state import State
 from stickslip.errors import (
     CacheWarning,
@@ -72,6 +73,7 @@ from stickslip.model import (
     Gear,
     Graph,
     Gravity,
+    Law,
     Limits,
     Line,
     Motion,
@@ -151,6 +153,7 @@ __all__ = [
     "ClearanceRevolute",
     "Collisions",
     "Comparison",
+    "Cone",
     "Contact",
     "Controller",
     "Convergence",
@@ -190,6 +193,7 @@ __all__ = [
     "InitialStateError",
     "Interpolation",
     "Interrupted",
+    "Law",
     "Limits",
     "Line",
     "Lobatto",

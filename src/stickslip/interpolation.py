@@ -6,7 +6,7 @@ A piecewise polynomial with knots x_1 < ... < x_n is, in the interval i that hol
 
 where i = 0 lies before the first knot and i = n behind the last. Looking up c_k[i] is an operation of its own whose
 derivative is zero; so the derivatives of f of every order follow from the formula. The operation is a CasADi Function that
-is called, not inlined: CasADi evaluates it like any other, and the kernels (`engine.kernel`) translate it into
+is called, not inlined: CasADi evaluates it like any other, and the kernels (`native.kernel`) translate it into
 a search among the knots, which costs log2(n) comparisons.
 """
 

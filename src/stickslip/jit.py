@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -15,6 +16,9 @@ F = TypeVar("F", bound=Callable)
 COMPILED = os.environ.get("STICKSLIP_JIT", "1") != "0"
 
 POLICY = {"nogil": True, "error_model": "numpy", "boundscheck": False}
+
+
+SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)  # of a kernel: inputs, outputs
 
 
 def jit(function: F) -> F:

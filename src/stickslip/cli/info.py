@@ -68,6 +68,7 @@ def _contact(contact: Any) -> str:
     """What a contact is, in words."""
     n = contact.slip.numel()
     friction = f"friction in {n} direction{'s' if n > 1 else ''}" if n else "frictionless"
+    friction += f" in the cone {contact.cone.name}" if contact.cone is not None else ""
     return friction if contact.gap is not None else f"{friction}, without a normal contact"
 
 

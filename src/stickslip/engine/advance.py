@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from stickslip.engine import tables as tb
-from stickslip.engine.call import call_apart, call_kernel
 from stickslip.engine.naps import ALLOWED, ASLEEP, left_box, settle, wake
 from stickslip.engine.newton import GUESS, allow_sweeps, back_to_start, workspace
 from stickslip.engine.residual import gather
@@ -25,6 +24,7 @@ from stickslip.engine.work import (
     Work,
 )
 from stickslip.jit import jit_bare, jit_inline
+from stickslip.native.call import call_apart, call_kernel
 
 __all__ = ["Clock", "Options", "Work", "advance", "allow_sweeps", "call", "observe", "workspace"]
 

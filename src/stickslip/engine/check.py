@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from stickslip.cone import check_projection
 from stickslip.engine.numbering import Numbering
 from stickslip.errors import InitialStateError, ModelError
 from stickslip.model.declaration import check_law_value
@@ -100,6 +101,14 @@ def check_laws(numbering: Numbering, t: float, q: np.ndarray, parameters: np.nda
                 for value in row.flat:
                     where = f"{model.system.name}: contact of {numbering.instances[member].name!r}"
                     check_law_value(where, key, float(value))
+        cones = [f for f in kind.type.frictions if f.cone is not None and f.cone.coefficients]
+        if cones:  # whose shape depends on parameters; the others were checked when they were declared
+            values = numbering.evaluate(kind, "coefficients", t, q, parameters)
+            for member, row in zip(kind.members, values, strict=True):
+                where = f"{model.system.name}: contact of {numbering.instances[member].name!r}"
+                for f in cones:
+                    assert f.cone is not None
+                    check_projection(where, f.cone, row.ravel()[f.coefficient : f.coefficient + f.cone.coefficients])
 
 
 def check_initial_state(

@@ -20,11 +20,20 @@ from stickslip.engine.mechanics import (
     T,
     stack,
 )
-from stickslip.errors import ModelError
+from stickslip.errors import MethodError, ModelError
 from stickslip.model.declaration import APPROACH_SPEED, TIME, Bilateral, Coordinates, DeclaredContact, Equations
 from stickslip.model.system import System
 
-__all__ = ["ForceDirections", "Instance", "Model", "PartType", "Percussions", "derive", "derive_template"]
+__all__ = [
+    "ForceDirections",
+    "Instance",
+    "Model",
+    "PartType",
+    "Percussions",
+    "derive",
+    "derive_template",
+    "require_balls",
+]
 
 
 @dataclass(frozen=True)
@@ -92,6 +101,17 @@ def derive(system: System) -> Model:
     return Model(system, tuple(nodes), tuple(parts), declared)
 
 
+def require_balls(model: Model, who: str) -> None:
+    """Refuse cones that users wrote, for those who know what a ball is."""
+    for equations in model.equations:
+        for contact in equations.contacts:
+            if contact.cone is not None:
+                raise MethodError(
+                    f"{model.system.name}: the friction of {contact.name!r} has the cone {contact.cone.name}, but {who} "
+                    "treats Coulomb friction, in a ball, only"
+                )
+
+
 def derive_template(
     blocks: Sequence[Coordinates], equations: Equations, parameters: Sequence[ca.SX]
 ) -> tuple[PartType, tuple[int, ...]]:
@@ -145,13 +165,12 @@ def _localise(equations: Equations, blocks: Sequence[Coordinates], parameters: S
 
     normal = [c for c in equations.contacts if c.gap is not None]
     frictional = [c for c in equations.contacts if c.slip.numel() > 0]
-    first, frictions = 0, []
+    first, coefficient, frictions = 0, 0, []
     for c in frictional:
         mine = (c.name,) if c.gap is not None else c.of
-        frictions.append(
-            FrictionElement(first, c.slip.numel(), tuple(i for i, n in enumerate(normal) if n.name in mine))
-        )
-        first += c.slip.numel()
+        normals = tuple(i for i, n in enumerate(normal) if n.name in mine)
+        frictions.append(FrictionElement(first, c.slip.numel(), normals, c.cone, coefficient))
+        first, coefficient = first + c.slip.numel(), coefficient + c.coefficients.numel()
 
     raw = {
         "qdot": stack([b.qdot for b in blocks]),
@@ -167,6 +186,7 @@ def _localise(equations: Equations, blocks: Sequence[Coordinates], parameters: S
         "radius": stack([c.radius for c in frictional]),
         "e_N": stack([_restitution(c, blocks) for c in normal]),
         "e_F": stack([c.tangential_restitution for c in frictional]),
+        "coefficients": stack([c.coefficients for c in frictional]),
     }
     q, u, p = ca.SX.sym("q", q_global.numel()), ca.SX.sym("u", n_u), ca.SX.sym("p", len(parameters))
     rename = ca.Function("rename", [TIME, q_global, u_global, stack(parameters)], list(raw.values()))
@@ -201,6 +221,11 @@ def _check(name: str, e: Expressions, blocks: Sequence[Coordinates]) -> None:
         )
     if ca.depends_on(e.g_N, e.u):
         raise ModelError(f"{name}: a gap must be a function of t and q, not of velocities")
+    if ca.depends_on(e.coefficients, ca.vertcat(T, e.q, e.u)):
+        raise ModelError(
+            f"{name}: the shape of a cone depends on time, coordinates or velocities; it may contain numbers and parameters. "
+            "Let friction=, which scales it, depend on them"
+        )
     for what, f in (("velocity_constraint()", e.gamma), ("slip", e.gamma_F)):
         if ca.depends_on(ca.jacobian(f, e.u), e.u):
             raise ModelError(f"{name}: {what} must be affine in the velocities")

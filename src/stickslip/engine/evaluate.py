@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import casadi as ca
 import numpy as np
 
-from stickslip.engine.kernel import compile_kernel
 from stickslip.errors import ModelError
 from stickslip.model.declaration import TIME
 from stickslip.model.system import System
+from stickslip.native.kernel import compile_kernel
 
 
 def evaluate(

@@ -16,7 +16,7 @@ from stickslip.engine.linearise import COMPLIANCE, fill, keep_unknowns
 from stickslip.engine.tables import DENSE, Tables
 from stickslip.engine.work import IDLE, Work
 from stickslip.jit import apart, jit_bare
-from stickslip.nonsmooth.laws import CLOSED, NORMAL, OFF
+from stickslip.nonsmooth.cones import BALL, CLOSED, NORMAL, OFF, VALUES, project_cone
 from stickslip.nonsmooth.linear import reduce_to_last
 
 GAUSS_SEIDEL = 300  # sweeps of one step
@@ -170,7 +170,16 @@ def _satisfy(tables: Tables, g: int, b: int, row: int, offset: int, work: Work, 
                 radius -= value * x[j].unit * d[x[j].column]
             elif x[j].column < 0:
                 radius -= value * x[j].step
-        if square > radius * radius:
+        if law.kind != BALL:
+            last = work.cones.size - VALUES
+            for c in range(size):
+                work.inputs[c] = work.weight[0, 1, c]
+            for c in range(law.n_coefficients):
+                work.inputs[size + 1 + c] = outputs[offset + law.coefficients + c]
+            project_cone(law.cone, work.inputs, size, radius, work.cones, last)
+            for c in range(size):
+                work.weight[0, 1, c] = work.cones[last + c]
+        elif square > radius * radius:
             share = max(radius, 0.0) / math.sqrt(square)
     change = 0.0
     for c in range(size):

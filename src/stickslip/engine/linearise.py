@@ -6,11 +6,11 @@ is zero.
 
 from __future__ import annotations
 
-from stickslip.engine.call import call_apart
 from stickslip.engine.tables import DENSE, SMALL, SPARSE, Tables
 from stickslip.engine.work import DEPENDENT, IDLE, SOLVE_ISLANDS, Work
 from stickslip.jit import jit_inline
-from stickslip.nonsmooth.laws import CLOSED, OFF, OPEN, SLIP, slip_weights
+from stickslip.native.call import call_apart
+from stickslip.nonsmooth.cones import BALL, CLOSED, OFF, OPEN, SLIP, VALUES, cone_weights, slip_weights
 from stickslip.nonsmooth.linear import eliminate, eliminate_band
 
 # Pivots of a system of unit scale: dependent constraints leave rounding errors, 1e-16 to 1e-14.
@@ -133,7 +133,11 @@ def fill(tables: Tables, k: int, work: Work, m: int, compliance: float, sparse: 
                     continue
                 e_0, e_1 = law.y_0, law.radius_end
                 if branch == SLIP:
-                    slip_weights(work.direction, at, law.rows, outputs[offset + law.radius], x[first].prox, work.weight)
+                    rho, r = outputs[offset + law.radius], x[first].prox
+                    if law.kind == BALL:
+                        slip_weights(work.direction, at, law.rows, rho, r, work.weight)
+                    else:
+                        cone_weights(work.cones, VALUES * at, law.rows, r, work.weight, work.direction, at)
                 elif branch == CLOSED:
                     e_1 = law.y_end
                 else:

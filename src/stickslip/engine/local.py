@@ -1,7 +1,7 @@
 """The linearised stage as a problem of its laws alone: what `nonsmooth` solves where Newton's method did not converge.
 
 All unknowns but the multipliers of laws with branches are eliminated from the linear system of the stage, which leaves
-y = W z + q with the laws of `nonsmooth.cones`. An error carries that problem, and a run can show it for any of its steps.
+y = W z + q with the laws of `nonsmooth.laws`. An error carries that problem, and a run can show it for any of its steps.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from stickslip.engine.residual import call_kernels, set_residual
 from stickslip.engine.tables import SPARSE, Tables
 from stickslip.engine.work import IDLE, Options, Work
 from stickslip.jit import jit_bare
-from stickslip.nonsmooth.cones import MOST_ROWS, Laws
-from stickslip.nonsmooth.laws import BALL, NORMAL, OFF
+from stickslip.nonsmooth.cones import CONE, NORMAL, OFF
+from stickslip.nonsmooth.foreign import cone_at
+from stickslip.nonsmooth.laws import MOST_ROWS, Laws
 from stickslip.nonsmooth.problem import Problem
 
 DENSE_BELOW = 200  # unknowns, for which dense elimination is faster
@@ -42,7 +43,10 @@ def _linearise(tables: Tables, k: int, memory: np.ndarray, work: Work) -> tuple[
 
 
 class LocalLaw(NamedTuple):
-    """One law that applies: its first unknown, its size and kind, z and the derivative of z, radius and what it depends on."""
+    """One law that applies: its first unknown, its size and kind, z and the derivative of z, radius and what it depends on.
+
+    Of the kind CONE also the address of its kernel, and its coefficients.
+    """
 
     first: int
     size: int
@@ -51,6 +55,8 @@ class LocalLaw(NamedTuple):
     slope: float
     radius: float
     couplings: tuple[tuple[int, float], ...]
+    cone: int
+    coefficients: np.ndarray
 
 
 class LocalProblem(NamedTuple):
@@ -109,7 +115,8 @@ def local_problem(tables: Tables, k: int, memory: np.ndarray, work: Work) -> Loc
     slope = np.concatenate([np.full(law.size, law.slope) for law in blocks])
     W = S / slope
     table = _law_table(blocks, elements, z, work)
-    problem = Problem(table, sp.csr_matrix(W), c - W @ z, units=_balance(W, table))
+    cones = tuple(cone_at(int(address)) if address else None for address in table.cone)
+    problem = Problem(table, sp.csr_matrix(W), c - W @ z, units=_balance(W, table), cones=cones)
     kept = x["kept"][:m][outer]
     return LocalProblem(problem, z, unknown, slope, kept, solved[:, 0], solved[:, 1:])
 
@@ -151,22 +158,24 @@ def _laws(tables: Tables, k: int, work: Work) -> list[LocalLaw]:
                 first, size = unknown(int(law["unknown"])), int(law["rows"])
                 slope = work.outputs[offset + int(tables.entries[int(law["y_end"])]["output"])] * x["unit"][first]
                 radius, couplings = 0.0, []
-                if law["kind"] == BALL:
+                if law["kind"] != NORMAL:
                     radius = float(work.outputs[offset + int(law["radius"])])
                     for e in range(int(law["z_end"]), int(law["radius_end"])):
                         j = unknown(int(tables.entries[e]["unknown"]))
                         couplings.append((j, float(work.outputs[offset + int(tables.entries[e]["output"])])))
                 z = work.outputs[offset + int(law["z"]) : offset + int(law["z"]) + size].copy()
-                found.append(LocalLaw(first, size, int(law["kind"]), z, float(slope), radius, tuple(couplings)))
+                further = offset + int(law["coefficients"])
+                cone = int(law["cone"]), work.outputs[further : further + int(law["n_coefficients"])].copy()
+                found.append(LocalLaw(first, size, int(law["kind"]), z, float(slope), radius, tuple(couplings), *cone))
     return found
 
 
 def _elements(laws: list[LocalLaw]) -> tuple[list[LocalLaw], list[int]]:
-    """Laws in the order of elements, a normal law before the balls whose radius it gives; where each element begins."""
+    """Laws in the order of elements, a normal law before the friction whose radius it gives; where each element begins."""
     groups: dict[int, list[LocalLaw]] = {law.first: [law] for law in laws if law.kind == NORMAL}
     alone = []
     for law in laws:
-        if law.kind == BALL:
+        if law.kind != NORMAL:
             owner = next((j for j, _ in law.couplings if j in groups), -1)
             if owner >= 0 and sum(each.size for each in groups[owner]) + law.size <= MOST_ROWS:
                 groups[owner].append(law)
@@ -194,7 +203,13 @@ def _law_table(blocks: list[LocalLaw], elements: list[int], z: np.ndarray, work:
                     if abs(radius[b]) <= 1e-12 * abs(law.radius):
                         radius[b] = 0.0
     kind = np.array([law.kind for law in blocks], np.int64)
-    return Laws(kind, start, size, normal, mu, np.maximum(radius, 0.0), np.array(elements, np.int64))
+    laws = Laws(kind, start, size, normal, mu, np.maximum(radius, 0.0), np.array(elements, np.int64))
+    if not (kind == CONE).any():
+        return laws
+    coefficients = np.zeros((kind.size, max(law.coefficients.size for law in blocks)))
+    for b, law in enumerate(blocks):
+        coefficients[b, : law.coefficients.size] = law.coefficients
+    return laws._replace(cone=np.array([law.cone for law in blocks], np.int64), coefficients=coefficients)
 
 
 def _balance(W: np.ndarray, laws: Laws) -> np.ndarray:

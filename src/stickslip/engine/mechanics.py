@@ -14,6 +14,7 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
+from stickslip.cone import Projection
 from stickslip.errors import MethodError
 
 T = ca.SX.sym("t")
@@ -22,11 +23,16 @@ ROUNDING = 16 * np.finfo(float).eps  # of coordinates, relative to their size
 
 @dataclass(frozen=True)
 class FrictionElement:
-    """One friction element of a part: rows `first` to `first + size` of gamma_F, the normal contacts it belongs to."""
+    """One friction element of a part: rows `first` to `first + size` of gamma_F, the normal contacts it belongs to.
+
+    Its reservoir is a ball, or a `cone`, whose coefficients are those of the part from `coefficient` on.
+    """
 
     first: int
     size: int
     normals: tuple[int, ...]  # rows of g_N; none for friction of fixed radius
+    cone: Projection | None = None
+    coefficient: int = 0
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,7 @@ class Expressions:
     radius: ca.SX
     e_N: ca.SX  # one per normal contact
     e_F: ca.SX  # one per friction element
+    coefficients: ca.SX  # of cones: parameters
     frictions: tuple[FrictionElement, ...]
 
     NAMES = (
@@ -99,6 +106,7 @@ class Expressions:
         "radius",
         "e_N",
         "e_F",
+        "coefficients",
     )
 
     @cached_property
@@ -383,6 +391,7 @@ class PartType:
     _radius = cached_property(lambda self: self.expressions.radius)
     _e_N = cached_property(lambda self: self.expressions.e_N)
     _e_F = cached_property(lambda self: self.expressions.e_F)
+    _coefficients = cached_property(lambda self: self.expressions.coefficients)
     _potential = cached_property(lambda self: self.expressions.potential)
 
     @cached_property

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from stickslip.engine.call import call_kernel
 from stickslip.engine.tables import Tables
 from stickslip.engine.work import Work
 from stickslip.jit import jit_bare, jit_inline
+from stickslip.native.call import call_kernel
 
 # Of work.nap: whether it is allowed; whether anybody sleeps; steps since the box was drawn; steps to wait before the next
 # one; its horizon in steps; how many slept in the last ones.

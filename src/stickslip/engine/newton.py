@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stickslip.engine.call import call_apart
 from stickslip.engine.gauss_seidel import contact_step
 from stickslip.engine.linearise import newton_step
 from stickslip.engine.residual import call_kernels, set_residual
 from stickslip.engine.tables import SPARSE, Tables
 from stickslip.engine.work import CONTACT_STEP, DEPENDENT, IDLE, SOLVE_ISLANDS, SOLVE_STAGE, Options, Work, scratch
 from stickslip.jit import apart, jit_inline, records
-from stickslip.nonsmooth.laws import OFF
+from stickslip.native.call import call_apart
+from stickslip.nonsmooth.cones import OFF
 from stickslip.nonsmooth.sparse import solve_islands
 
 if TYPE_CHECKING:

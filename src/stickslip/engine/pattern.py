@@ -13,8 +13,9 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from stickslip.cone import Projection
 from stickslip.engine.fields import SPACES, Field
-from stickslip.engine.stage import BALL, NORMAL, ZERO, Stage
+from stickslip.engine.stage import BALL, CONE, NORMAL, ZERO, Stage
 
 
 class Triplets(NamedTuple):
@@ -27,7 +28,10 @@ class Triplets(NamedTuple):
 
 @dataclass(frozen=True)
 class LawPattern:
-    """A law of one part: its unknowns from `unknown` on, the outputs y, z and radius (or -1), and their derivatives."""
+    """A law of one part: its unknowns from `unknown` on, the outputs y, z and radius (or -1), and their derivatives.
+
+    A law of the kind CONE has a `cone`, and outputs from `coefficients` on.
+    """
 
     number: int  # of the law on the sheet: laws are applied in this order
     kind: int
@@ -42,6 +46,8 @@ class LawPattern:
     dy: Triplets
     dz: Triplets
     dradius: Triplets
+    cone: Projection | None = None
+    coefficients: int = 0
 
     @property
     def own(self) -> bool:
@@ -88,6 +94,9 @@ class StagePattern:
                 places.append(at + np.arange(sizes[0]))
             values += [law.y, law.z, law.radius]
             at += sum(sizes)
+        self._coefficients = at
+        if any(law.kind == BALL for law in sheet.laws):
+            values.append(sheet.part.expressions.coefficients)
         self.rows = np.concatenate([np.zeros(0, np.int64), *rows])  # without branches: local unknown ...
         self.at = np.concatenate(places)  # ... and output
         self.outputs = ca.densify(ca.vertcat(ca.SX(0, 1), *values))
@@ -115,17 +124,23 @@ class StagePattern:
     def laws(self) -> Iterator[LawPattern]:
         """Bilateral and normal rows one by one, friction element by element."""
         for k, (law, (y, z, radius)) in enumerate(zip(self.sheet.laws, self._place, strict=True)):
+            pieces: list[tuple[int, int, int, Projection | None, int]]
             if law.kind == BALL:
-                pieces = [(f.first, f.size, radius + i) for i, f in enumerate(self.sheet.part.frictions)]
+                elements = enumerate(self.sheet.part.frictions)
+                pieces = [
+                    (f.first, f.size, radius + i, f.cone, self._coefficients + f.coefficient) for i, f in elements
+                ]
             else:
-                pieces = [(i, 1, -1) for i in range(law.y.numel())]
-            for first, size, r in pieces:
+                pieces = [(i, 1, -1, None, 0) for i in range(law.y.numel())]
+            for first, size, r, cone, coefficients in pieces:
+                kind = law.kind if cone is None else CONE
                 yield LawPattern(
-                    *(k, law.kind, law.by, first, size, self.column[law.by] + first),
+                    *(k, kind, law.by, first, size, self.column[law.by] + first),
                     law.masks,
                     *(y + first, z + first, r),
                     *(self._derivatives(y + first, size), self._derivatives(z + first, size)),
                     self._derivatives(r, 1) if r >= 0 else self._derivatives(0, 0),
+                    *(cone, coefficients),
                 )
 
     def _derivatives(self, first: int, count: int) -> Triplets:

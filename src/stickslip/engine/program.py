@@ -18,12 +18,13 @@ from stickslip.engine.bounds import bounds
 from stickslip.engine.derive import Model
 from stickslip.engine.fields import DT, SPACES, Field, Multipliers, Space, expand
 from stickslip.engine.flow import If, Repeat, StageFunction, Step, check_claims, fields_of, memory_of, stages_of
-from stickslip.engine.kernel import Kernel, compile_kernel
 from stickslip.engine.numbering import Detected, Kind, Numbering
 from stickslip.engine.ordering import elimination_order
 from stickslip.engine.pattern import LawPattern, StagePattern, function_of, updates_function
 from stickslip.engine.sleepers import FEWEST, Sleeper
 from stickslip.engine.stage import ZERO, Stage
+from stickslip.native.kernel import Kernel, compile_kernel
+from stickslip.nonsmooth.foreign import CompiledCone, compiled_cone
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class Sizes:
     matrix: int = 1
     gaps: int = 1  # of one instance
     entries: int = 1  # of a sparse matrix
+    cones: int = 0  # kernels of the kind CONE
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ class Program:
     sizes: Sizes
     kernels: tuple[Kernel, ...]
     watch: np.ndarray  # places that decide whether contacts that are far away may be left out
+    cones: tuple[CompiledCone, ...]
 
     @property
     def unknowns(self) -> dict[str, int]:
@@ -149,6 +152,7 @@ def assemble(
         sizes=Sizes(**builder.sizes),
         kernels=tuple(builder.kernels),
         watch=watch,
+        cones=tuple(builder.cones),
     )
 
 
@@ -196,6 +200,7 @@ class _ProgramBuilder:
     def __init__(self, numbering: Numbering, layout: Layout):
         self.numbering, self.layout, self.tables = numbering, layout, tb.TableBuilder()
         self.kernels: list[Kernel] = []
+        self.cones: list[CompiledCone] = []
         self.sizes: dict[str, int] = {}
         self._sleepers = [Sleeper() for _ in numbering.kinds]
         for kind in numbering.kinds:
@@ -393,8 +398,14 @@ class _ProgramBuilder:
         masks = dict(zip(("open_where", "mark", "only_where", "except_where"), law.masks, strict=True))
         slopes = [self.tables.append("entries", np.column_stack(d)) for d in (law.dy, law.dz, law.dradius)]
         pair_0, pair_1 = self.tables.append("pairs", np.array(pairs, np.int64).reshape(-1, 4))
+        cone = {"cone": 0, "coefficients": law.coefficients, "n_coefficients": 0}
+        if law.cone is not None:
+            self.cones.append(compiled_cone(law.cone))
+            cone |= {"cone": self.cones[-1].address, "n_coefficients": law.cone.coefficients}
+            self._needs(cones=1, inputs=self.cones[-1].kernel.n_in)
         self.tables.record(
             "laws",
+            **cone,
             kind=law.kind,
             rows=law.size,
             unknown=law.unknown,

@@ -9,11 +9,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from stickslip.engine.call import call_kernel
 from stickslip.engine.tables import Tables
 from stickslip.engine.work import IDLE, Work
 from stickslip.jit import jit_inline
-from stickslip.nonsmooth.laws import CLOSED, NORMAL, OFF, OPEN, SLIP, ball_branch, normal_branch
+from stickslip.native.call import call_kernel
+from stickslip.nonsmooth.cones import (
+    BALL,
+    CLOSED,
+    NORMAL,
+    OFF,
+    OPEN,
+    SLIP,
+    VALUES,
+    ball_branch,
+    normal_branch,
+    project_cone,
+)
 
 
 @jit_inline
@@ -229,7 +240,14 @@ def _law_residual(
         branch = OPEN if off else normal_branch(outputs[y], outputs[z], r)
     else:
         rho = outputs[offset + law.radius]
-        branch = ball_branch(outputs, y, z, law.rows, rho, r, work.direction, element)
+        if law.kind == BALL:
+            branch = ball_branch(outputs, y, z, law.rows, rho, r, work.direction, element)
+        else:
+            for a in range(law.rows):
+                work.inputs[a] = outputs[z + a] - r * outputs[y + a]
+            for a in range(law.n_coefficients):
+                work.inputs[law.rows + 1 + a] = outputs[offset + law.coefficients + a]
+            branch = project_cone(law.cone, work.inputs, law.rows, rho, work.cones, VALUES * element)
     work.branch[element] = branch
     if law.mark >= 0:
         memory[law.mark + at] = -1.0 if branch == CLOSED else 1.0
@@ -241,7 +259,10 @@ def _law_residual(
         else:
             value = outputs[z + a]
             if branch == SLIP:
-                value += rho * work.direction[element, a]
+                if law.kind == BALL:
+                    value += rho * work.direction[element, a]
+                else:
+                    value -= work.cones[VALUES * element + a]
             size = abs(value) * x[first + a].scale
         x[first + a].residual = value
         if size > worst or size != size:  # NaN stays

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stickslip.engine.call import call_kernel
 from stickslip.jit import jit
+from stickslip.native.call import call_kernel
 
 
 @jit

@@ -20,15 +20,17 @@ import numpy as np
 from stickslip.engine import fields as f
 from stickslip.engine.derive import PartType, Percussions
 from stickslip.engine.fields import SPACES, Field, Multipliers, Space
+from stickslip.errors import MethodError
 
-ZERO, NORMAL, BALL = 0, 1, 2  # kinds of laws, as the solver knows them
+ZERO, NORMAL, BALL, CONE = 0, 1, 2, 3  # kinds of laws, as the solver knows them
 
 
 @dataclass(frozen=True)
 class StageLaw:
     """Rows y paired with the multipliers z of the unknown `by`.
 
-    ZERO: y = 0. NORMAL: 0 <= y, 0 <= z, y z = 0. BALL: -z in the ball of `radius`, y in its normal cone. Rows in the mask
+    ZERO: y = 0. NORMAL: 0 <= y, 0 <= z, y z = 0. BALL: -z in the ball of `radius`, y in its normal cone; elements whose part
+    declares a cone of its own take it in place of the ball, and become laws of the kind CONE. Rows in the mask
     `open_where` are switched off (z = 0). The branch that was taken is kept in the mask `mark`: of open contacts, or of
     elements that slip. A law applies only to elements in the mask `only_where` and outside of `except_where`.
     """
@@ -197,6 +199,13 @@ class Stage:
         (except_where).
         """
         _require(Space.F, mark_slip, only_where, except_where)
+        shared = only_where is not None or except_where is not None
+        wide = next((e.cone for e in self.part.frictions if e.cone is not None and e.size > 1), None)
+        if shared and wide is not None:
+            raise MethodError(
+                f"this method lets an element of friction stick or slip as a whole; one with the cone {wide.name} may stick "
+                "in one direction and slip in another; rattle, moreau and theta can treat it"
+            )
         self.laws.append(StageLaw(BALL, self._field_of(by), y, P, radius, None, mark_slip, only_where, except_where))
 
     # -- what is kept ----------------------------------------------------------------------------------------------

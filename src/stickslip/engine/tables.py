@@ -68,7 +68,8 @@ ENTRY = _integers("row", "unknown", "output")
 # open_where, mark, only_where, except_where are starts of places in `column`, or -1. y, z and radius are outputs; the
 # derivatives of y are the entries from `y_0` to `y_end`, those of z from there to `z_end`, those of the radius from there to
 # `radius_end`. `own` is 1 if z depends on its own unknown alone, so that z = 0 fixes it without a linear system. The pairs are
-# products that make up dy/dz.
+# products that make up dy/dz. Of the kind CONE `cone` is the address of a kernel; it takes the components, the radius, and
+# `n_coefficients` outputs from `coefficients` on.
 LAW = _integers(
     *(
         "kind",
@@ -84,7 +85,7 @@ LAW = _integers(
         "z",
         "radius",
     ),
-    *("y_0", "y_end", "z_end", "radius_end", "own", "pair_0", "pair_1"),
+    *("y_0", "y_end", "z_end", "radius_end", "own", "pair_0", "pair_1", "cone", "coefficients", "n_coefficients"),
 )
 PAIR = _integers(
     "component", "y", "z", "row"

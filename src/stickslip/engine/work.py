@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from stickslip.jit import COMPILED, records
+from stickslip.nonsmooth.cones import VALUES
 from stickslip.nonsmooth.sparse import ENTRY
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class Work(NamedTuple):
     branch: np.ndarray  # by law
     direction: np.ndarray
     weight: np.ndarray
+    cones: np.ndarray  # by law, and once more: projection and derivatives of the kind CONE
     local: np.ndarray  # unknowns of one instance
     matrix: np.ndarray
     entries: np.ndarray  # of a sparse matrix
@@ -88,6 +90,7 @@ def scratch(program: Program) -> Work:
         branch=np.zeros(size.elements, np.int64),
         direction=np.zeros((size.elements, 4)),
         weight=np.zeros((2, 3, 3)),
+        cones=np.zeros(VALUES * (size.elements + 1) if size.cones else 0),
         local=np.zeros(size.local, np.int64),
         matrix=np.zeros(size.matrix),
         entries=records(np.zeros(size.entries, ENTRY)),

@@ -20,7 +20,16 @@ from stickslip.model.joints import (
     Spherical,
     Universal,
 )
-from stickslip.model.laws import Coulomb, CoulombContensou, FixedRadius, Frictionless, OrthotropicCoulomb, Stribeck
+from stickslip.model.laws import (
+    ContactKinematics,
+    Coulomb,
+    CoulombContensou,
+    FixedRadius,
+    Frictionless,
+    Law,
+    OrthotropicCoulomb,
+    Stribeck,
+)
 from stickslip.model.matter import matter_of, solid
 from stickslip.model.measures import Angle, Displacement, Distance, Expression
 from stickslip.model.polytopes import ConvexPolygon, Polyhedron
@@ -38,6 +47,7 @@ __all__ = [
     "ClearanceRevolute",
     "Collisions",
     "Contact",
+    "ContactKinematics",
     "Controller",
     "ConvexPolygon",
     "Coulomb",
@@ -58,6 +68,7 @@ __all__ = [
     "Gear",
     "Graph",
     "Gravity",
+    "Law",
     "Limits",
     "Line",
     "Motion",

@@ -14,6 +14,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from stickslip.cone import Cone, Projection, projection_of
 from stickslip.errors import ModelError, unknown_name
 from stickslip.math import Scalar, Vector, column
 from stickslip.model.given import text
@@ -82,7 +83,8 @@ class DeclaredContact:
     """A unilateral contact, a frictional one, or friction alone (`gap` is None and `radius` a force).
 
     The reservoir of friction is the ball of radius mu P_N plus, for friction of its own, force times duration. Friction
-    alone may refer to the normal contacts `of`, whose percussions P_N it then sums up.
+    alone may refer to the normal contacts `of`, whose percussions P_N it then sums up. A `cone` takes the place of the ball;
+    `coefficients` are the parameters of the system in it.
     """
 
     name: str
@@ -93,6 +95,8 @@ class DeclaredContact:
     restitution: ca.SX
     tangential_restitution: ca.SX
     of: tuple[str, ...] = ()
+    cone: Projection | None = None
+    coefficients: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
 
 
 @dataclass(frozen=True)
@@ -127,7 +131,7 @@ class Equations:
         out += [b.value for b in self.constraints + self.velocity_constraints]
         for c in self.contacts:
             out += [] if c.gap is None else [c.gap]
-            out += [c.slip, c.friction, c.radius, c.restitution, c.tangential_restitution]
+            out += [c.slip, c.friction, c.radius, c.restitution, c.tangential_restitution, c.coefficients]
         return out
 
     def copy(self) -> Equations:
@@ -193,6 +197,7 @@ class Equations:
         restitution: Scalar = 0.0,
         tangential_restitution: Scalar = 0.0,
         of: Sequence[str] = (),
+        cone: Cone | None = None,
         name: str,
     ) -> None:
         """A contact with its law; see `System.contact` and `System.friction` for the meaning of the arguments."""
@@ -213,7 +218,12 @@ class Equations:
         if slip.numel() == 0 and not (numbers["friction"].is_constant() and float(numbers["friction"]) == 0.0):
             raise ModelError(f"{where}: friction needs a slip velocity; give slip= as well")
         gap = None if gap is None else _scalar(gap, f"{where}: gap")
-        self.contacts.append(DeclaredContact(name, gap, slip, **numbers, of=self._normal_contacts(where, of)))
+        of = self._normal_contacts(where, of)
+        contact = DeclaredContact(name, gap, slip, **numbers, of=of)
+        if cone is not None:
+            projection, coefficients = projection_of(where, cone, slip.numel())
+            contact = replace(contact, cone=projection, coefficients=coefficients)
+        self.contacts.append(contact)
 
     def _normal_contacts(self, where: str, of: Sequence[str]) -> tuple[str, ...]:
         """Names of contacts that are declared here and have a gap."""

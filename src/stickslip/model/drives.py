@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from stickslip.cone import Cone
 from stickslip.errors import ModelError
 from stickslip.math import Scalar, is_symbolic
 from stickslip.model.declaration import TIME, Equations
@@ -120,6 +121,8 @@ class Limits(Described):
 class Friction(Described):
     """Dry friction along a measure, such as in a joint: a force, or torque, of at most `force` against the motion.
 
+    A `cone` takes the place of the interval from -force to force, for a ratchet, say; see `Cone`.
+
     >>> import stickslip as ss
     >>> s = ss.System()
     >>> wheel = s.add(ss.PlanarBody("wheel", mass=1, inertia=0.1, angular_velocity=5))
@@ -127,10 +130,19 @@ class Friction(Described):
     >>> bearing = s.add(ss.Friction("bearing", hub.angle, force=0.2))
     """
 
-    def __init__(self, name: str, measure: Measure, *, force: Scalar, tangential_restitution: Scalar = 0.0):
+    def __init__(
+        self,
+        name: str,
+        measure: Measure,
+        *,
+        force: Scalar,
+        tangential_restitution: Scalar = 0.0,
+        cone: Cone | None = None,
+    ):
         where = f"friction {name!r}"
         self.name, self.measure, self.force = name, along(where, measure), number(where, "force", force, at_least=0)
         self.restitution = number(where, "tangential_restitution", tangential_restitution, at_least=0, at_most=1)
+        self.cone = cone
 
     def declare(self, system: System, equations: Equations) -> None:
         x = self.measure.quantity(system, self.name)
@@ -139,5 +151,6 @@ class Friction(Described):
             slip=x.rate,
             radius=system.parameter(f"{self.name}.force", self.force),
             tangential_restitution=system.parameter(f"{self.name}.tangential_restitution", self.restitution),
+            cone=self.cone,
             name=self.name,
         )

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import casadi as ca
 import numpy as np
 
+from stickslip.cone import Cone
 from stickslip.errors import ModelError
 from stickslip.math import Scalar, Vector, exp, pi
 from stickslip.model import given
@@ -94,7 +95,7 @@ def _bound(system: System, name: str, key: str, value: Any) -> Any:
     """A coefficient with parameters for numbers; functions of a speed and expressions of the state stay what they are."""
     if isinstance(value, Stribeck):
         return value.bind(system, f"{name}.{key}")
-    if callable(value) and not isinstance(value, ca.SX):
+    if value is None or isinstance(value, Cone) or (callable(value) and not isinstance(value, ca.SX)):
         return value
     number(f"contact {name!r}", key, value, at_least=0, at_most=1 if "restitution" in key else np.inf)
     if isinstance(value, ca.SX) and not system.is_constant(value):
@@ -118,7 +119,8 @@ class Frictionless(Law):
 @dataclass(frozen=True)
 class Coulomb(Law):
     """Coulomb friction, |P_F| <= mu P_N, in one direction in the plane and two in space; e_F is the tangential
-    restitution. mu may be a function of the slip speed, e_N one of the approach speed.
+    restitution. mu may be a function of the slip speed, e_N one of the approach speed. A `cone` takes the place of the ball,
+    see `Cone`.
 
     >>> law = Coulomb(0.3, restitution=0.5)
     >>> brake = Coulomb(Stribeck(0.5, 0.2, speed=0.1), restitution=lambda v: 0.8 / (1 + v))
@@ -127,6 +129,7 @@ class Coulomb(Law):
     friction: Scalar
     restitution: Scalar = 0.0
     tangential_restitution: Scalar = 0.0
+    cone: Cone | None = None
 
     def declare(self, equations: Equations, touch: ContactKinematics) -> None:
         equations.contact(
@@ -135,6 +138,7 @@ class Coulomb(Law):
             friction=self.friction,
             restitution=self.restitution,
             tangential_restitution=self.tangential_restitution,
+            cone=self.cone,
             name=touch.name,
         )
 

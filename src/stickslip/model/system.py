@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, runtime_che
 import casadi as ca
 import numpy as np
 
+from stickslip.cone import Cone
 from stickslip.errors import ModelError
 from stickslip.math import Scalar, Vector, array, column
 from stickslip.model.assemble import assembled
@@ -226,6 +227,7 @@ class System(StateSpace):
         friction: Coefficient = 0.0,
         restitution: Coefficient = 0.0,
         tangential_restitution: Scalar = 0.0,
+        cone: Cone | None = None,
         active: Any = None,
         name: str | None = None,
     ) -> None:
@@ -236,8 +238,8 @@ class System(StateSpace):
 
         All three may be expressions of t, q and u. `friction` may also be a function of the slip speed, such as
         `Stribeck`, and `restitution` one of the approach speed. Friction is that of the slip which it acts on;
-        restitution is that of the velocities before the impact. active: a switch, see `switch`; the gap of a contact
-        that is switched off reads 1.
+        restitution is that of the velocities before the impact. A `cone` takes the place of the ball |P_F| <= mu P_N, see
+        `Cone`. active: a switch, see `switch`; the gap of a contact that is switched off reads 1.
 
         >>> import stickslip as ss
         >>> s = ss.System()
@@ -251,6 +253,7 @@ class System(StateSpace):
             friction=friction,
             restitution=restitution,
             tangential_restitution=tangential_restitution,
+            cone=cone,
             name=where,
         )
         refuse_kinks(
@@ -266,12 +269,13 @@ class System(StateSpace):
         friction: Coefficient = 0.0,
         of: Sequence[str] = (),
         tangential_restitution: Scalar = 0.0,
+        cone: Cone | None = None,
         name: str | None = None,
     ) -> None:
         """Dry friction without a gap of its own: the force stays in a ball of the fixed `radius` (a force).
 
         With `of`, names of contacts that are declared before, it is the friction of all of them together: the ball has
-        the radius `friction` times the sum of their normal forces, plus `radius`.
+        the radius `friction` times the sum of their normal forces, plus `radius`. A `cone` takes the place of the ball.
 
         >>> import stickslip as ss
         >>> s = ss.System("sledge on two runners")
@@ -293,6 +297,7 @@ class System(StateSpace):
             friction=friction,
             of=of,
             tangential_restitution=tangential_restitution,
+            cone=cone,
             name=where,
         )
 

@@ -1,53 +1,53 @@
-"""Cones: for each kind what solvers need, a projection, its residual and its derivative, and nothing else.
+"""The kinds of cones, and for each of them what solvers need: a projection, its residual and its derivative.
 
-A problem pairs rows u with multipliers r in blocks,
+A law pairs rows y with multipliers z, which lie in a set C of admissible ones, and is  -y in N_C(z),  that is
+z = project(z - r y) for any r > 0:
 
-    ZERO     r free               u = 0                                   bilateral constraints
-    NORMAL   r >= 0               u >= 0,  u r = 0                        unilateral contact
-    BALL     |r| <= radius        stick: u = 0;  slip: r = -radius u/|u|  friction, radius = radius_0 + mu r_N
+    ZERO     z free               y = 0                                   bilateral constraints
+    NORMAL   z >= 0               y >= 0,  y z = 0                        unilateral contact
+    BALL     |z| <= rho           stick: y = 0;  slip: z = -rho y/|y|     friction, isotropic
+    CONE     z in rho C           -y in the normal cone of rho C at z     friction, as a user writes it (`stickslip.Cone`)
 
-and each law is r = project(r - beta u) for any beta > 0. Its residual r - project(r - beta u) is the natural map. The radius of
-a ball is that of the projected normal multiplier, so that Coulomb's law with its normal contact is one map of
-(r_N, r_F), as Alart and Curnier wrote it; beta may differ from block to block.
+rho of friction is mu times a normal multiplier, or fixed. Functions of one block stand here, those of many blocks in `laws`.
+
+The residual is the natural map z - project(z - r y), in the active-set form: where the projection does not move z - r y the
+row is y, so r decides which branch holds and does not enter the residual of that branch (for balls of more than one
+dimension it weighs the direction of slip, r y - z, whose limit is y/|y| for every r). Zeros do not depend on r.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from stickslip.jit import jit
-from stickslip.nonsmooth.laws import BALL, CLOSED, NORMAL, OPEN, SLIP, ZERO
+from stickslip.native.call import call_kernel
 
-MOST_ROWS = 6  # of one element
+ZERO, NORMAL, BALL, CONE = 0, 1, 2, 3
+CLOSED, OPEN, SLIP, OFF = 0, 1, 2, 3  # branches: y = 0 (closed or stick), z = 0 (open), z = project; not applied
 
-
-class Laws(NamedTuple):
-    """The laws of all rows, block by block.
-
-    Block b has `kind[b]` and the rows start[b] to start[b] + size[b]. A ball has the radius radius[b] + mu[b] r[normal[b]];
-    normal[b] is -1 where it has none. Blocks that belong together (a contact and its friction) are an element: element e
-    has the blocks element[e] to element[e + 1], the normal before its balls.
-    """
-
-    kind: np.ndarray
-    start: np.ndarray
-    size: np.ndarray
-    normal: np.ndarray
-    mu: np.ndarray
-    radius: np.ndarray
-    element: np.ndarray
+MOST_COMPONENTS = 3  # of one element of friction
+VALUES = MOST_COMPONENTS * (2 + MOST_COMPONENTS)  # of a CONE: projection, derivatives by y and by rho
+INSIDE = 1e-14  # relative to z - r y and rho: what a projection may move by rounding
 
 
-# -- one block ---------------------------------------------------------------------------------------------------------
+# -- NORMAL ------------------------------------------------------------------------------------------------------------
 
 
 @jit
 def project_normal(y: float) -> float:
     """The nearest number that is not negative."""
     return max(y, 0.0)
+
+
+@jit
+def normal_branch(y: float, z: float, r: float) -> int:
+    """CLOSED (y = 0) if z - r y is not negative, else OPEN (z = 0)."""
+    return CLOSED if r * y - z <= 0.0 else OPEN
+
+
+# -- BALL --------------------------------------------------------------------------------------------------------------
 
 
 @jit
@@ -87,73 +87,82 @@ def derive_ball(
                 slope[i, j] = ((1.0 if i == j else 0.0) - out[i] * out[j]) * radius / length
 
 
-# -- all blocks --------------------------------------------------------------------------------------------------------
-
-
 @jit
-def project(laws: Laws, y: np.ndarray, p: np.ndarray, branch: np.ndarray) -> None:
-    """The projection p of y, and the branch that each block took."""
-    for b in range(laws.kind.size):
-        i = laws.start[b]
-        if laws.kind[b] == ZERO:
-            for k in range(i, i + laws.size[b]):
-                p[k] = y[k]
-            branch[b] = CLOSED
-        elif laws.kind[b] == NORMAL:
-            p[i] = project_normal(y[i])
-            branch[b] = CLOSED if y[i] > 0.0 else OPEN
-        else:
-            branch[b] = project_ball(y, i, laws.size[b], _radius(laws, b, p), p)
+def ball_branch(v: np.ndarray, y: int, z: int, size: int, rho: float, r: float, direction: np.ndarray, b: int) -> int:
+    """CLOSED (stick), OPEN (no reservoir, z = 0) or SLIP (z + rho d = 0), for y and z that begin at these places of v.
 
-
-@jit
-def _radius(laws: Laws, b: int, p: np.ndarray) -> float:
-    return laws.radius[b] + (laws.mu[b] * p[laws.normal[b]] if laws.normal[b] >= 0 else 0.0)
-
-
-@jit
-def derivative(
-    laws: Laws, e: int, y: np.ndarray, p: np.ndarray, branch: np.ndarray, beta: np.ndarray, C: np.ndarray
-) -> bool:
-    """C = (d project/dy) diag(beta) of element e, a matrix of its rows; False if it is zero."""
-    first, last = laws.element[e], laws.element[e + 1]
-    row, slope, out, any_closed = laws.start[first], np.empty((MOST_ROWS, MOST_ROWS)), np.empty(MOST_ROWS), False
-    C[:, :] = 0.0
-    for b in range(first, last):
-        i, size = laws.start[b] - row, laws.size[b]
-        if branch[b] == OPEN:
-            continue
-        any_closed = True
-        if laws.kind[b] != BALL:
-            for k in range(i, i + size):
-                C[k, k] = beta[row + k]
-            continue
-        derive_ball(y, laws.start[b], size, _radius(laws, b, p), branch[b], slope, out)
-        for k in range(size):
-            for j in range(size):
-                C[i + k, i + j] = slope[k, j] * beta[row + i + j]
-            n = laws.normal[b]
-            if n >= 0 and p[n] > 0.0:
-                C[i + k, n - row] = out[k] * laws.mu[b] * beta[n]
-    return any_closed
-
-
-@jit
-def natural_map(
-    laws: Laws, r: np.ndarray, u: np.ndarray, weight: np.ndarray, scale: np.ndarray, y: np.ndarray, p: np.ndarray
-) -> float:
-    """The largest row of weight (r - project(r - u/weight)) over scale; infinite if anything is not a number.
-
-    `weight` is the Delassus diagonal, so that the map is measured like u; `scale` is what u is held against. The
-    projection of the start is left in p.
+    Writes the unit vector d of r y - z and its length to row b of `direction`.
     """
-    branch = np.empty(laws.kind.size, np.int64)
-    for i in range(r.size):
-        y[i] = r[i] - u[i] / weight[i]
-    project(laws, y, p, branch)
-    error, total = 0.0, 0.0
-    for i in range(r.size):
-        size = abs(r[i] - p[i]) * weight[i] / scale[i]
-        total += size
-        error = max(error, size)
-    return error if total < np.inf else np.inf
+    if rho <= 0.0:
+        return OPEN
+    square = 0.0
+    for a in range(size):
+        direction[b, a] = r * v[y + a] - v[z + a]
+        square += direction[b, a] * direction[b, a]
+    length = math.sqrt(square)
+    if length <= rho:
+        return CLOSED
+    for a in range(size):
+        direction[b, a] /= length
+    direction[b, 3] = length
+    return SLIP
+
+
+@jit
+def slip_weights(direction: np.ndarray, b: int, size: int, rho: float, r: float, weight: np.ndarray) -> None:
+    """Jacobian of z + rho d with d = (r y - z)/|r y - z|: weight[0] dy + weight[1] dz + d drho.
+
+    dd = (I - d d^T)(r dy - dz)/|r y - z|.
+    """
+    length = direction[b, 3]
+    for i in range(size):
+        for j in range(size):
+            same = 1.0 if i == j else 0.0
+            tangent = (same - direction[b, i] * direction[b, j]) * rho / length
+            weight[0, i, j] = r * tangent
+            weight[1, i, j] = same - tangent
+
+
+# -- CONE: its kernel gives projection and derivatives together -----------------------------------------------------------
+
+
+@jit
+def project_cone(cone: int, inputs: np.ndarray, size: int, rho: float, out: np.ndarray, at: int) -> int:
+    """The projection of the first inputs, by the kernel at the address `cone`; CLOSED (inside), SLIP or OPEN (rho <= 0).
+
+    After y and rho, which is written here, the inputs are the coefficients. From out[at] on: the projection, its derivative
+    by y, column by column, and the one by rho.
+    """
+    if rho <= 0.0:
+        for a in range(size * (2 + size)):
+            out[at + a] = 0.0
+        return OPEN
+    inputs[size] = rho
+    call_kernel(cone, inputs, 0, out, at)
+    branch = CLOSED
+    for a in range(size):
+        if not abs(out[at + a] - inputs[a]) <= INSIDE * (abs(inputs[a]) + rho):
+            branch = SLIP  # NaN too, which the residual shows
+    return branch
+
+
+@jit
+def derive_cone(values: np.ndarray, at: int, size: int, slope: np.ndarray, out: np.ndarray) -> None:
+    """d project_cone = slope dy + out drho."""
+    for i in range(size):
+        out[i] = values[at + size + size * size + i]
+        for j in range(size):
+            slope[i, j] = values[at + size + size * j + i]
+
+
+@jit
+def cone_weights(
+    values: np.ndarray, at: int, size: int, r: float, weight: np.ndarray, direction: np.ndarray, b: int
+) -> None:
+    """Jacobian of z - project(z - r y, rho): weight[0] dy + weight[1] dz + d drho, d in row b of `direction`."""
+    for i in range(size):
+        direction[b, i] = -values[at + size + size * size + i]
+        for j in range(size):
+            slope = values[at + size + size * j + i]
+            weight[0, i, j] = r * slope
+            weight[1, i, j] = (1.0 if i == j else 0.0) - slope

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from stickslip.errors import OptionError, ResultFileError
-from stickslip.nonsmooth.laws import BALL, NORMAL, ZERO
+from stickslip.nonsmooth.cones import BALL, CONE, NORMAL, ZERO
 from stickslip.nonsmooth.problem import Problem, contacts, from_bodies
 
 COORDINATES, BY_COLUMNS, BY_ROWS = 0, -1, -2  # FCLIB's `nz`: the number of triplets, or one of these
@@ -151,7 +151,8 @@ def _order(problem: Problem) -> tuple[np.ndarray, int]:
             continue
         if kinds != [NORMAL, BALL]:
             name = problem.names[e] if problem.names else f"element {e}"
-            raise OptionError(f"{name} is not a contact with friction; FCLIB's format has only these")
+            what = "has a cone of its own" if CONE in kinds else "is not a contact with friction"
+            raise OptionError(f"{name} {what}; FCLIB's format has only contacts with Coulomb friction")
         sizes.add(1 + int(laws.size[blocks[1]]))
         rows += [laws.start[blocks[0]] + np.arange(1), laws.start[blocks[1]] + np.arange(laws.size[blocks[1]])]
     if len(sizes) > 1 or sizes - {2, 3}:

@@ -1,65 +1,158 @@
-"""The laws of bilateral constraints, unilateral contact and friction, as equations for Newton's method.
+"""The laws of all rows of a problem, block by block, each of one of the kinds in `cones`.
 
-Each law pairs rows y with multipliers z and is an inclusion  y in N_C(-z),  that is  z + prox_C(r y - z) = 0  for any r > 0:
-
-    ZERO     C = R^n                 y = 0
-    NORMAL   C = R-                  0 <= y,  0 <= z,  y z = 0
-    BALL     C = {|x| <= rho}        stick: y = 0;  slip: z = -rho y/|y|
-
-In the active-set form used here r decides which branch holds and does not enter the residual of that branch (for balls of
-more than one dimension it weighs the direction of slip, r y - z, whose limit is y/|y| for every r). Zeros do not depend
-on it.
+Each law is r = project(r - beta u) for any beta > 0, and r - project(r - beta u) is the natural map. The radius of friction is
+that of the projected normal multiplier, so that Coulomb's law with its normal contact is one map of (r_N, r_F), as Alart and
+Curnier wrote it; beta may differ from block to block.
 """
 
 from __future__ import annotations
 
-import math
+from typing import NamedTuple
 
 import numpy as np
 
 from stickslip.jit import jit
+from stickslip.nonsmooth.cones import (
+    BALL,
+    CLOSED,
+    MOST_COMPONENTS,
+    NORMAL,
+    OPEN,
+    SLIP,
+    VALUES,
+    ZERO,
+    derive_ball,
+    derive_cone,
+    project_ball,
+    project_cone,
+    project_normal,
+)
 
-ZERO, NORMAL, BALL = 0, 1, 2
-CLOSED, OPEN, SLIP, OFF = 0, 1, 2, 3  # branches: y = 0 (closed or stick), z = 0 (open), z + rho d = 0; not applied
+MOST_ROWS = 6  # of one element
 
 
-@jit
-def normal_branch(y: float, z: float, r: float) -> int:
-    """CLOSED if prox of R- at r y - z is r y - z itself, else OPEN."""
-    return CLOSED if r * y - z <= 0.0 else OPEN
+class Laws(NamedTuple):
+    """The laws of all rows, block by block.
 
-
-@jit
-def ball_branch(v: np.ndarray, y: int, z: int, size: int, rho: float, r: float, direction: np.ndarray, b: int) -> int:
-    """CLOSED (stick), OPEN (no reservoir, z = 0) or SLIP, for y and z that begin at these places of v.
-
-    Writes the unit vector of r y - z and its length to row b of `direction`.
+    Block b has `kind[b]` and the rows start[b] to start[b] + size[b]. Friction has the radius radius[b] + mu[b] r[normal[b]];
+    normal[b] is -1 where it has none. Blocks that belong together (a contact and its friction) are an element: element e
+    has the blocks element[e] to element[e + 1], the normal before its friction. `cone` and `coefficients`: address of the
+    kernel, and its further inputs, of blocks of the kind CONE; empty where there are none.
     """
-    if rho <= 0.0:
-        return OPEN
-    square = 0.0
-    for a in range(size):
-        direction[b, a] = r * v[y + a] - v[z + a]
-        square += direction[b, a] * direction[b, a]
-    length = math.sqrt(square)
-    if length <= rho:
-        return CLOSED
-    for a in range(size):
-        direction[b, a] /= length
-    direction[b, 3] = length
-    return SLIP
+
+    kind: np.ndarray
+    start: np.ndarray
+    size: np.ndarray
+    normal: np.ndarray
+    mu: np.ndarray
+    radius: np.ndarray
+    element: np.ndarray
+    cone: np.ndarray = np.zeros(0, np.int64)
+    coefficients: np.ndarray = np.zeros((0, 0))
 
 
 @jit
-def slip_weights(direction: np.ndarray, b: int, size: int, rho: float, r: float, weight: np.ndarray) -> None:
-    """Jacobian of z + rho d with d = (r y - z)/|r y - z|: weight[0] dy + weight[1] dz + d drho.
+def project(laws: Laws, y: np.ndarray, p: np.ndarray, branch: np.ndarray) -> None:
+    """The projection p of y, and the branch that each block took."""
+    for b in range(laws.kind.size):
+        i = laws.start[b]
+        if laws.kind[b] == ZERO:
+            for k in range(i, i + laws.size[b]):
+                p[k] = y[k]
+            branch[b] = CLOSED
+        elif laws.kind[b] == NORMAL:
+            p[i] = project_normal(y[i])
+            branch[b] = CLOSED if y[i] > 0.0 else OPEN
+        else:
+            branch[b] = project_friction(laws, b, y, i, _radius(laws, b, p), p)
 
-    dd = (I - d d^T)(r dy - dz)/|r y - z|.
+
+@jit
+def project_friction(laws: Laws, b: int, y: np.ndarray, first: int, radius: float, p: np.ndarray) -> int:
+    """The projection of one block of friction, whose rows begin at `first` in y and p; the branch."""
+    size = laws.size[b]
+    if laws.kind[b] == BALL:
+        return project_ball(y, first, size, radius, p)
+    values = np.empty(VALUES)
+    branch = _evaluate_cone(laws, b, y, first, radius, values)
+    for a in range(size):
+        p[first + a] = values[a]
+    return branch
+
+
+@jit
+def _evaluate_cone(laws: Laws, b: int, y: np.ndarray, first: int, radius: float, values: np.ndarray) -> int:
+    """Projection and derivatives of a block of the kind CONE; the branch."""
+    size, further = laws.size[b], laws.coefficients.shape[1]
+    inputs = np.empty(MOST_COMPONENTS + 1 + further)
+    for a in range(size):
+        inputs[a] = y[first + a]
+    for a in range(further):
+        inputs[size + 1 + a] = laws.coefficients[b, a]
+    return project_cone(laws.cone[b], inputs, size, radius, values, 0)
+
+
+@jit
+def _radius(laws: Laws, b: int, p: np.ndarray) -> float:
+    return laws.radius[b] + (laws.mu[b] * p[laws.normal[b]] if laws.normal[b] >= 0 else 0.0)
+
+
+@jit
+def derivative(
+    laws: Laws, e: int, y: np.ndarray, p: np.ndarray, branch: np.ndarray, beta: np.ndarray, C: np.ndarray
+) -> bool:
+    """C = (d project/dy) diag(beta) of element e, a matrix of its rows; False if it is zero."""
+    first, last = laws.element[e], laws.element[e + 1]
+    row, slope, out, any_closed = laws.start[first], np.empty((MOST_ROWS, MOST_ROWS)), np.empty(MOST_ROWS), False
+    C[:, :] = 0.0
+    for b in range(first, last):
+        i, size = laws.start[b] - row, laws.size[b]
+        if branch[b] == OPEN:
+            continue
+        any_closed = True
+        if laws.kind[b] == ZERO or laws.kind[b] == NORMAL:
+            for k in range(i, i + size):
+                C[k, k] = beta[row + k]
+            continue
+        _derive_friction(laws, b, y, _radius(laws, b, p), branch[b], slope, out)
+        for k in range(size):
+            for j in range(size):
+                C[i + k, i + j] = slope[k, j] * beta[row + i + j]
+            n = laws.normal[b]
+            if n >= 0 and p[n] > 0.0:
+                C[i + k, n - row] = out[k] * laws.mu[b] * beta[n]
+    return any_closed
+
+
+@jit
+def _derive_friction(
+    laws: Laws, b: int, y: np.ndarray, radius: float, branch: int, slope: np.ndarray, out: np.ndarray
+) -> None:
+    """d project_friction = slope dy + out dradius, for the branch that it took."""
+    if laws.kind[b] == BALL or branch != SLIP:
+        derive_ball(y, laws.start[b], laws.size[b], radius, branch, slope, out)
+        return
+    values = np.empty(VALUES)
+    _evaluate_cone(laws, b, y, laws.start[b], radius, values)
+    derive_cone(values, 0, laws.size[b], slope, out)
+
+
+@jit
+def natural_map(
+    laws: Laws, r: np.ndarray, u: np.ndarray, weight: np.ndarray, scale: np.ndarray, y: np.ndarray, p: np.ndarray
+) -> float:
+    """The largest row of weight (r - project(r - u/weight)) over scale; infinite if anything is not a number.
+
+    `weight` is the Delassus diagonal, so that the map is measured like u; `scale` is what u is held against. The
+    projection of the start is left in p.
     """
-    length = direction[b, 3]
-    for i in range(size):
-        for j in range(size):
-            same = 1.0 if i == j else 0.0
-            tangent = (same - direction[b, i] * direction[b, j]) * rho / length
-            weight[0, i, j] = r * tangent
-            weight[1, i, j] = same - tangent
+    branch = np.empty(laws.kind.size, np.int64)
+    for i in range(r.size):
+        y[i] = r[i] - u[i] / weight[i]
+    project(laws, y, p, branch)
+    error, total = 0.0, 0.0
+    for i in range(r.size):
+        size = abs(r[i] - p[i]) * weight[i] / scale[i]
+        total += size
+        error = max(error, size)
+    return error if total < np.inf else np.inf

@@ -12,16 +12,16 @@ import itertools
 import numpy as np
 from scipy.optimize import linprog
 
-from stickslip.nonsmooth.cones import Laws
-from stickslip.nonsmooth.laws import BALL, NORMAL, ZERO
+from stickslip.nonsmooth.cones import BALL, CONE, NORMAL, ZERO
+from stickslip.nonsmooth.laws import Laws
 
 MOST_MODES = 20_000
 RANK = 1e-10  # relative size of a singular value that counts as zero
 
 
 def mode_count(laws: Laws) -> int:
-    """How many modes there are; 0 where friction is not planar, so that modes are not linear."""
-    if (laws.size[laws.kind == BALL] > 1).any():
+    """How many modes there are; 0 where friction is not planar or has a cone of its own, so that modes are not linear."""
+    if (laws.size[laws.kind == BALL] > 1).any() or (laws.kind == CONE).any():
         return 0
     count = 1
     for e in range(laws.element.size - 1):

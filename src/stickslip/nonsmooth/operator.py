@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from stickslip.jit import jit
-from stickslip.nonsmooth.cones import MOST_ROWS, Laws
 from stickslip.nonsmooth.graph import SIZE, BodyGraph, factor, substitute
+from stickslip.nonsmooth.laws import MOST_ROWS, Laws
 
 
 class Operator(NamedTuple):

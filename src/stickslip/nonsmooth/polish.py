@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stickslip.nonsmooth.cones import MOST_ROWS, derivative, natural_map, project
+from stickslip.nonsmooth.laws import MOST_ROWS, derivative, natural_map, project
 from stickslip.nonsmooth.problem import Problem, elements_rows
 
 STEPS = 8

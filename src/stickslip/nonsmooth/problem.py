@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from stickslip.cone import Cone, projection_of
 from stickslip.errors import OptionError
-from stickslip.nonsmooth.cones import Laws
+from stickslip.nonsmooth.cones import BALL, CONE, NORMAL, ZERO
+from stickslip.nonsmooth.foreign import CompiledCone, compiled_cone
 from stickslip.nonsmooth.graph import SIZE, graph_of
-from stickslip.nonsmooth.laws import BALL, NORMAL, ZERO
+from stickslip.nonsmooth.laws import Laws
 from stickslip.nonsmooth.operator import Operator, size_of, unknowns_of, velocities
 from stickslip.nonsmooth.proximal import Scales
 
@@ -41,6 +43,12 @@ class Problem:
     names: tuple[str, ...] = ()
     about: dict[str, str] = field(default_factory=dict)
     units: np.ndarray | None = None  # of rows that are not velocities: what one unit of velocity is there
+    cones: tuple[CompiledCone | None, ...] = ()  # by block, where users wrote some
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """From a pickle: cones were compiled again, so their kernels lie elsewhere."""
+        addresses = np.array([0 if cone is None else cone.address for cone in state["cones"]], np.int64)
+        self.__dict__ |= state | {"laws": state["laws"]._replace(cone=addresses)}
 
     @property
     def n_rows(self) -> int:
@@ -127,20 +135,22 @@ def contacts(
     *,
     dimension: int | None = None,
     bilateral: int = 0,
+    cone: Cone | None = None,
     names: Sequence[str] = (),
     about: dict[str, str] | None = None,
 ) -> Problem:
     """The local problem u = W r + q of contacts with Coulomb friction, then `bilateral` rows u = 0.
 
-    A contact has the rows N, T in the plane and N, T_1, T_2 in space; `dimension` (2 or 3) is found from the sizes.
+    A contact has the rows N, T in the plane and N, T_1, T_2 in space; `dimension` (2 or 3) is found from the sizes. A `cone`
+    takes the place of the ball |r_T| <= mu r_N, see `stickslip.Cone`.
     """
     mu, q = np.atleast_1d(np.asarray(mu, float)), np.asarray(q, float).ravel()
     W = sp.csr_matrix(W, dtype=float)
     if W.shape != (q.size, q.size):
         raise OptionError(f"W has shape {W.shape}, expected {(q.size, q.size)} for q of {q.size} rows")
-    laws = coulomb(mu, q.size - bilateral, dimension, bilateral)
+    laws, cones = with_cone(coulomb(mu, q.size - bilateral, dimension, bilateral), cone)
     _check_finite(W=W.data, q=q, mu=mu)
-    return Problem(laws, W, q, names=tuple(names), about=about or {})
+    return Problem(laws, W, q, names=tuple(names), about=about or {}, cones=cones)
 
 
 def from_bodies(
@@ -152,6 +162,7 @@ def from_bodies(
     w: Any = None,
     dimension: int | None = None,
     bilateral: int = 0,
+    cone: Cone | None = None,
     names: Sequence[str] = (),
     about: dict[str, str] | None = None,
 ) -> Problem:
@@ -163,9 +174,9 @@ def from_bodies(
     w = np.zeros(H.shape[1]) if w is None else np.asarray(w, float).ravel()
     if w.size != H.shape[1]:
         raise OptionError(f"w has {w.size} rows, expected {H.shape[1]}, one per column of H")
-    laws = coulomb(mu, w.size - bilateral, dimension, bilateral)
+    laws, cones = with_cone(coulomb(mu, w.size - bilateral, dimension, bilateral), cone)
     _check_finite(M=M.data, H=H.data, f=f, w=w, mu=mu)
-    return Problem(laws, None, None, M, H, f, w, tuple(names), about or {})
+    return Problem(laws, None, None, M, H, f, w, tuple(names), about or {}, cones=cones)
 
 
 def _check_finite(**arrays: np.ndarray) -> None:
@@ -195,6 +206,20 @@ def coulomb(mu: np.ndarray, rows: int, dimension: int | None = None, bilateral: 
     element = np.concatenate([2 * np.arange(n), 2 * n + np.arange(bilateral + 1)])
     kind, start, sizes, normal, element = (a.astype(np.int64) for a in (kind, start, sizes, normal, element))
     return Laws(kind, start, sizes, normal, friction.astype(float), np.zeros(kind.size), element)
+
+
+def with_cone(laws: Laws, cone: Cone | None) -> tuple[Laws, tuple[CompiledCone | None, ...]]:
+    """The same laws with a cone in place of all balls, and the compiled cone of every block."""
+    balls = laws.kind == BALL
+    if cone is None or not balls.any():
+        return laws, ()
+    projection, coefficients = projection_of("contacts", cone, int(laws.size[balls][0]))
+    if coefficients.numel():
+        raise OptionError(f"the cone {projection.name} depends on {coefficients}; here its numbers must be given")
+    compiled = compiled_cone(projection)
+    address = np.where(balls, compiled.address, 0).astype(np.int64)
+    laws = laws._replace(kind=np.where(balls, CONE, laws.kind), cone=address, coefficients=np.zeros((address.size, 0)))
+    return laws, tuple(compiled if ball else None for ball in balls)
 
 
 def elements_rows(laws: Laws) -> list[np.ndarray]:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stickslip.jit import jit
-from stickslip.nonsmooth.cones import MOST_ROWS, Laws, derivative, natural_map, project
+from stickslip.nonsmooth.laws import MOST_ROWS, Laws, derivative, natural_map, project
 from stickslip.nonsmooth.operator import (
     Operator,
     add_element,

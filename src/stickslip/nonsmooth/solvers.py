@@ -143,7 +143,11 @@ def solve(
         raise OptionError(f"start has {r.size} rows, expected {problem.n_rows}")
     modes = mode_count(problem.laws)
     if solver == "enumeration" and not 0 < modes <= MOST_MODES:
-        what = "its friction is not planar" if modes == 0 else f"it has {modes} modes, more than {MOST_MODES}"
+        what = (
+            "its friction is not planar, or has a cone of its own"
+            if modes == 0
+            else f"it has {modes} modes, more than {MOST_MODES}"
+        )
         raise OptionError(f"enumeration cannot treat this problem: {what}; use solver='robust'")
     ladder = list(LADDER) if solver == "auto" else [(solver, SOLVERS[solver], False)]
     if solver == "auto" and 0 < modes <= MOST_MODES:

@@ -14,9 +14,9 @@ from __future__ import annotations
 import numpy as np
 
 from stickslip.jit import jit
-from stickslip.nonsmooth.cones import MOST_ROWS, Laws, project_ball, project_normal
+from stickslip.nonsmooth.cones import NORMAL, ZERO, project_normal
 from stickslip.nonsmooth.graph import SIZE
-from stickslip.nonsmooth.laws import BALL, NORMAL
+from stickslip.nonsmooth.laws import MOST_ROWS, Laws, project_friction
 from stickslip.nonsmooth.operator import Operator
 from stickslip.nonsmooth.proximal import Scales, Scratch, error_of
 
@@ -82,9 +82,9 @@ def _sweep(op: Operator, laws: Laws, blocks: np.ndarray, v: np.ndarray, r: np.nd
             new[i] = r[row + i]
             still = still and new[i] == 0.0
         if still and m > 0 and laws.kind[first] == NORMAL and u[0] >= 0.0:
-            fixed = True  # an open contact stays open; balls of their own radius do not
+            fixed = True  # an open contact stays open; friction of its own radius does not
             for q in range(first, last):
-                fixed = fixed and not (laws.kind[q] == BALL and laws.radius[q] > 0.0)
+                fixed = fixed and not laws.radius[q] > 0.0
             if fixed:
                 continue
         W = blocks[e]
@@ -105,13 +105,13 @@ def _sweep(op: Operator, laws: Laws, blocks: np.ndarray, v: np.ndarray, r: np.nd
                     trial[j] = new[j] - u[j] / stiff
                 if laws.kind[q] == NORMAL:
                     new[i] = project_normal(trial[i])
-                elif laws.kind[q] == BALL:
-                    n = laws.normal[q]
-                    radius = laws.radius[q] + (laws.mu[q] * new[n - row] if n >= 0 else 0.0)
-                    project_ball(trial, i, k, radius, new)
-                else:
+                elif laws.kind[q] == ZERO:
                     for j in range(i, i + k):
                         new[j] = trial[j]
+                else:
+                    n = laws.normal[q]
+                    radius = laws.radius[q] + (laws.mu[q] * new[n - row] if n >= 0 else 0.0)
+                    project_friction(laws, q, trial, i, radius, new)
                 for j in range(i, i + k):
                     d = new[j] - kept[j]
                     if d != 0.0:

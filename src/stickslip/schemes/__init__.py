@@ -1,5 +1,8 @@
-"""Time: one family of schemes a file, and a registry that states what each of them promises."""
+"""Time: one family of schemes per file, a registry of what each of them promises, and the words to write one."""
 
+from stickslip.engine.derive import PartType
+from stickslip.engine.fields import PERCUSSIONS, Q_0, Q_1, U_0, U_1, Field, Multipliers, Space
+from stickslip.engine.stage import Stage
 from stickslip.schemes.event_driven import EventDriven
 from stickslip.schemes.explicit_forces import ExplicitVelocity, HalfExplicitAcceleration
 from stickslip.schemes.generalized_alpha import GeneralizedAlpha
@@ -16,9 +19,15 @@ from stickslip.schemes.theta import Theta
 
 __all__ = [
     "METHODS",
+    "PERCUSSIONS",
+    "Q_0",
+    "Q_1",
+    "U_0",
+    "U_1",
     "EventDriven",
     "ExplicitVelocity",
     "Facts",
+    "Field",
     "GeneralizedAlpha",
     "HalfExplicit",
     "HalfExplicitAcceleration",
@@ -28,8 +37,12 @@ __all__ = [
     "MoreauJean",
     "MoreauSymmetric",
     "MoreauVariational",
+    "Multipliers",
+    "PartType",
     "Rattle",
     "SchatzmanPaoli",
     "Scheme",
+    "Space",
+    "Stage",
     "Theta",
 ]

@@ -34,7 +34,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from stickslip.engine.derive import Model, PartType, Percussions
+from stickslip.engine.derive import Model, PartType, Percussions, require_balls
 from stickslip.engine.fields import PERCUSSIONS, Q_1, U_0, U_1
 from stickslip.engine.program import Program, assemble
 from stickslip.engine.run import Run, Start
@@ -212,6 +212,7 @@ class EventDriven(Scheme):
 
     def compile(self, model: Model) -> tuple[Model, dict[str, Program]]:
         """Each of the problems (1) to (5) as a program of one stage."""
+        require_balls(model, "method 'event-driven'")
         stages = (motion, choice, impact, project_positions, project_velocities)
         given = (CLOSED, OPEN, STICK, SLIDING, DIRECTION, PUSH, U_GUESS)
         return model, {f.__name__: assemble(model, step=(f,), given=given, name=self.name) for f in stages}

@@ -50,7 +50,7 @@ from stickslip.engine.derive import PartType, Percussions
 from stickslip.engine.fields import ONE, PERCUSSIONS, Q_1, U_0, U_1, Carry, F, Field, Multipliers, N, Q, U
 from stickslip.engine.flow import If, Step
 from stickslip.engine.stage import Stage
-from stickslip.errors import OptionError, unknown_name
+from stickslip.errors import MethodError, OptionError, unknown_name
 from stickslip.model.declaration import slip_speed
 from stickslip.schemes.lobatto_tableau import projection, tableau
 from stickslip.schemes.rattle import IMPACTS, OPEN, OPEN_0, SLIDES, VARIANTS, closed_contacts, count_impacts, turns
@@ -280,6 +280,11 @@ def _along(part: PartType, slip: ca.SX, radius: ca.SX) -> ca.SX:
     """radius times the direction of slip, element by element."""
     rows = [ca.SX(0, 1)]
     for k, f in enumerate(part.frictions):
+        if f.cone is not None:
+            raise MethodError(
+                f"variant='midpoint' of lobatto treats Coulomb friction, in a ball, not the cone {f.cone.name}; its other "
+                "variants can treat it"
+            )
         v = slip[f.first : f.first + f.size]
         rows.append(radius[k] * v / slip_speed(v))
     return ca.vertcat(*rows)

@@ -213,7 +213,7 @@ def checked_parameters(ready: Prepared) -> frozenset[str]:
     depends: dict[str, list[int]] = {}
     for key, part in kinds.items():
         e = part.type.expressions
-        laws = ca.veccat(e.mu, e.radius, e.e_N, e.e_F, part.type.M(TIME, e.q))
+        laws = ca.veccat(e.mu, e.radius, e.e_N, e.e_F, e.coefficients, part.type.M(TIME, e.q))
         depends[key] = [k for k in range(e.p.numel()) if ca.depends_on(laws, e.p[k])]
     for part in ready.model.parts:
         found |= {names[part.parameters[k]] for k in depends[part.type.key]}

@@ -11,13 +11,13 @@ import casadi as ca
 import numpy as np
 
 from stickslip.engine.check import check_laws, check_mass
-from stickslip.engine.kernel import compile_kernel
 from stickslip.engine.run import CHUNK_ROWS, ROUNDING, ProgramRun, Rows, Start
 from stickslip.engine.state import State
 from stickslip.errors import ConvergenceError, MethodError, ModelError, OptionError
 from stickslip.model.declaration import TIME
 from stickslip.model.given import number
 from stickslip.model.system import System
+from stickslip.native.kernel import compile_kernel
 from stickslip.schemes import Scheme
 from stickslip.schemes.spec import label, scheme_of
 from stickslip.solution import Solution

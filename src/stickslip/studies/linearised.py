@@ -20,7 +20,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from stickslip.engine.derive import Model, PartType, Percussions
+from stickslip.engine.derive import Model, PartType, Percussions, require_balls
 from stickslip.engine.numbering import Numbering, PartRows
 from stickslip.errors import ModelError
 from stickslip.phases.history import Modes
@@ -51,6 +51,7 @@ class Mechanism:
     """All problems of a system; derivatives by the parameters `wrt` (indices into all parameters)."""
 
     def __init__(self, model: Model, wrt: Sequence[int]):
+        require_balls(model, "this study")
         self.model, system = model, model.system
         self.n_q, self.n_u = system.n_q, system.n_u
         self.n_x = self.n_q + self.n_u

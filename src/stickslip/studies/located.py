@@ -21,10 +21,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from stickslip.engine.call import call_kernel
 from stickslip.engine.derive import Model
-from stickslip.engine.kernel import Kernel, compile_kernel
 from stickslip.jit import jit
+from stickslip.native.call import call_kernel
+from stickslip.native.kernel import Kernel, compile_kernel
 from stickslip.studies.linearised import Mechanism
 
 MOST = 8  # velocities: M is inverted symbolically

@@ -17,6 +17,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from stickslip.engine.derive import require_balls
 from stickslip.engine.fields import DT, Q_0, T_0, T_1, U_0, Field, Space, expand
 from stickslip.engine.flow import If, StageFunction, stages_of
 from stickslip.engine.numbering import Kind
@@ -163,6 +164,7 @@ class StepDerivative:
     """The stages of a scheme for a system, and what is carried from step to step: `memory`, with (q, u) first."""
 
     def __init__(self, program: Program, scheme: Scheme, wrt: Sequence[int]):
+        require_balls(program.model, "this study")
         self.program, self.n_p = program, len(wrt)
         self._begin = [StageDerivative(stage, program, wrt) for stage in stages_of(scheme.begin())]
         self._step: list[StageDerivative] = []

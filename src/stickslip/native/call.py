@@ -11,8 +11,7 @@ from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
-from stickslip.engine.kernel import SIGNATURE
-from stickslip.jit import COMPILED
+from stickslip.jit import COMPILED, SIGNATURE
 
 
 def _require_vector(array: types.Type, name: str) -> None:

@@ -10,7 +10,6 @@ The one exception is erfinv, see `_erfinv_recipe`.
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import math
 import struct
@@ -29,6 +28,7 @@ import numpy as np
 
 from stickslip.errors import StickslipError
 from stickslip.interpolation import STRIDE, tables_of
+from stickslip.jit import SIGNATURE
 from stickslip.store import KERNELS, Store
 
 
@@ -57,9 +57,6 @@ class Kernel:
         outputs = np.empty(self.n_out)
         SIGNATURE(self.address)(inputs.ctypes.data, outputs.ctypes.data)
         return outputs
-
-
-SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
 def compile_kernel(function: ca.Function) -> Kernel:

@@ -1,0 +1,1 @@
+"""Expressions to native code (`kernel`), and calls of it from compiled loops (`call`)."""
