@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numba import njit
 from numba.core.errors import TypingError
 
-from stickslip.engine import kernel as module
+from stickslip.native import kernel as module
 from stickslip.native.call import call_kernel
 from stickslip.native.kernel import Kernel, KernelError, compile_kernel, emit
 from stickslip.store import KERNELS, Store
@@ -247,7 +247,7 @@ def test_second_start_loads_and_gives_the_same_bits(tmp_path: Path) -> None:
 def test_second_process_compiles_nothing(tmp_path: Path) -> None:
     program = """if True:
         import sys, casadi as ca
-        from stickslip.engine import kernel
+        from stickslip.native import kernel
         x = ca.SX.sym("x", 3)
         k = kernel.compile_kernel(ca.Function("f", [x], [ca.sin(x) * ca.exp(x), ca.norm_2(x)]))
         made = kernel._LOADED

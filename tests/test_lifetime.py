@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import stickslip as ss
-from stickslip.engine import kernel
+from stickslip.native import kernel
 
 
 def test_compiled_systems_are_freed():

@@ -48,7 +48,7 @@ class Problem:
     def __setstate__(self, state: dict[str, Any]) -> None:
         """From a pickle: cones were compiled again, so their kernels lie elsewhere."""
         addresses = np.array([0 if cone is None else cone.address for cone in state["cones"]], np.int64)
-        self.__dict__ |= state | {"laws": state["laws"]._replace(cone=addresses)}
+        self.__dict__.update(state, laws=state["laws"]._replace(cone=addresses))
 
     @property
     def n_rows(self) -> int:
