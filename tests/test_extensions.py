@@ -210,13 +210,14 @@ def test_a_ratchet_slides_one_way(method: str) -> None:
 
     for v, mu, pull in ((1.0, 0.05, 0.0), (-1.0, 0.5, 0.0), (0.0, 0.5, -0.3 * G), (0.0, 0.05, 0.3 * G)):
         np.testing.assert_allclose(run(Ratchet(), 0.5, v, pull), run(None, mu, v, pull), atol=1e-9)
+    rest = 1e-4 if method == "explicit-velocity" else 1e-9  # with Coulomb's law it creeps as well
     forwards, backwards = run(Ratchet(), 0.5, 1.0), run(Ratchet(), 0.5, -1.0)
     assert forwards[-1] - forwards[5] == pytest.approx(-0.05 * G * 0.25, rel=5e-3)
     assert backwards[15] - backwards[5] == pytest.approx(0.5 * G * 0.1, rel=5e-3)
-    assert abs(backwards[-1]) < 1e-9
+    assert abs(backwards[-1]) < rest
     # A pull of 0.3 of the weight is held to the left and not to the right.
     left, right = run(Ratchet(), 0.5, 0.0, -0.3 * G), run(Ratchet(), 0.5, 0.0, 0.3 * G)
-    assert abs(left[-1]) < 1e-9
+    assert abs(left[-1]) < rest
     assert right[-1] - right[5] == pytest.approx(0.25 * G * 0.25, rel=5e-3)
 
 

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from stickslip.engine.fields import RESULTS
-from stickslip.engine.kernel import compile_kernel
+from stickslip.native.kernel import compile_kernel
 from stickslip.engine.observe import observe
 from stickslip.engine.run import ProgramRun, Rows
 from stickslip.engine.state import State
