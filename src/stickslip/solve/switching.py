@@ -9,13 +9,13 @@ import casadi as ca
 import numpy as np
 
 from stickslip.engine.fields import RESULTS
-from stickslip.native.kernel import compile_kernel
 from stickslip.engine.observe import observe
 from stickslip.engine.run import ProgramRun, Rows
 from stickslip.engine.state import State
 from stickslip.errors import InitialStateError, MethodError, OptionError
 from stickslip.model.declaration import TIME
 from stickslip.model.system import System
+from stickslip.native.kernel import compile_kernel
 from stickslip.solve.prepared import Prepared
 
 COLUMN = "switch."  # begins the names of columns with the values of switches
