@@ -29,6 +29,7 @@ test: $(VENV)/installed-dev
 
 bench: $(VENV)/installed
 	$(BIN)/python bench/run.py
+	$(BIN)/python bench/studies.py 0.1
 
 # The stamps spare a second installation, until pyproject.toml changes.
 $(VENV)/installed: pyproject.toml | $(VENV)/made

@@ -32,7 +32,8 @@ def main(share: float) -> None:
     print(f"bifurcation diagram, {len(values)} values x 500 periods: {took:.1f} s")
     side = max(2, round(500 * np.sqrt(share)))
     grid = {"x": np.linspace(-3, 0, side), "x_dot": np.linspace(-3, 3, side)}
-    took = seconds(lambda: ss.basins(s, grid, period=period, progress=False))
+    given = {"period": period, "parameters": {"omega": 3.9}, "progress": False}
+    took = seconds(lambda: ss.basins(s, grid, **given))
     print(f"basins, {side} x {side}: {took:.1f} s")
     crank = ss.benchmarks.slider_crank()
     wrt = list(crank.parameters)[:10]

@@ -57,17 +57,18 @@ def belt_period(m=1.0, k=1.0, v=0.2, mu=0.4, slope=0.03, g=10.0):
 
 
 def test_block_on_a_belt_sticks_and_slips_with_a_known_period():
-    """Also along a branch: an orbit of an autonomous system, whose period changes with the speed of the belt."""
+    """Also along a branch: an orbit of an autonomous system, whose period changes with the slope of friction."""
     system = ss.benchmarks.block_on_belt()
     run = ss.solve(system, 60, 0.02, progress=False)
     orbit = ss.periodic_orbit(system, (run.q[-1], run.u[-1]), period=7.2)
     assert orbit.period == pytest.approx(belt_period(), abs=1e-8)
     assert {e.kind for e in orbit.events} >= {"stick", "slip"}
     assert np.abs(orbit.multipliers).max() < 1e-9  # sticking forgets everything
-    branch = ss.continuation(orbit, "v", to=0.3, steps=3)
+    branch = ss.continuation(orbit, "slope", to=0.05, steps=3)
     for value, found in zip(branch.values, branch.orbits, strict=True):
-        assert found.period == pytest.approx(belt_period(v=value), abs=1e-6)
-    assert branch.ended == "reached v = 0.3"
+        assert found.period == pytest.approx(belt_period(slope=value), abs=1e-6)
+    assert branch.orbits[-1].period > orbit.period + 1
+    assert branch.ended == "reached slope = 0.05"
     assert not branch.bifurcations
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from stickslip.benchmarks.registry import benchmark
 from stickslip.model import Contact, Gravity, Line, PlanarBody
 from stickslip.model.system import System
+from stickslip.shapes import GroundLine, Polygon, Shape, Snapshot, Touch, box, drawing, placed
 
 
 @benchmark(source="Housner 1963, Bull. Seism. Soc. Am. 53, 403-417", dt=1e-3, t_end=3.0)
@@ -36,18 +37,34 @@ def rocking_block(
     True
     """
     s = System("rocking block")
+    b_, h_ = s.parameter("b", b), s.parameter("h", h)
     c, sin = np.cos(theta), np.sin(theta)
     block = s.add(
         PlanarBody(
             "block",
             mass=m,
-            inertia=m * (b**2 + h**2) / 3,
+            inertia=m * (b_**2 + h_**2) / 3,
             position=[b - c * b + sin * h, sin * b + c * h],
             angle=-theta,
         )
     )
     s.add(Gravity([0, -g]))
     law = {"friction": s.parameter("mu", mu), "restitution": s.parameter("e_N", e_N)}
-    for name, side in (("left", -b), ("right", b)):
-        s.add(Contact(name, block.point(side, -h), Line([0, 0], [0, 1]), **law))
+    for name, side in (("left", -b_), ("right", b_)):
+        s.add(Contact(name, block.point(side, -h_), Line([0, 0], [0, 1]), **law))
+    s.drawing = draw
     return s
+
+
+@drawing("rocking_block")
+def draw(state: Snapshot) -> list[Shape]:
+    """The block on its table."""
+    x, y, phi = state.q
+    b, h = state.parameters["b"], state.parameters["h"]
+    left, right = placed([(-b, -h), (b, -h)], (x, y), phi)
+    return [
+        GroundLine([(-5 * b, 0), (5 * b, 0)]),
+        Polygon(placed(box(b, h), (x, y), phi), "body"),
+        Touch("left", left),
+        Touch("right", right),
+    ]
