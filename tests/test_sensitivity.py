@@ -127,14 +127,18 @@ def test_stick_forgets_the_velocity():
     assert np.allclose(r.dq["q0"][-1], [[1, 0], [0, 0]], atol=1e-10)  # along the floor only
 
 
-def test_opening_and_slip():
-    """Contacts that open and friction that gives way: the time shifts, the motion is continuous."""
+def pulled_block():
     s = ss.System("pulled block")
     q, u = s.coordinates("x z", initial=[0, 0], velocity=[0, 0])
     s.mass_matrix(diag([1.0, 1.0]))
     s.force([2 * s.time, s.parameter("lift", 2.0) * s.time - 10.0])
     s.contact(gap=q[1], slip=u[0], friction=s.parameter("mu", 0.3), name="floor")
-    r = compare(s, 6.0, ["mu", "lift"])
+    return s
+
+
+def test_opening_and_slip():
+    """Contacts that open and friction that gives way: the time shifts, the motion is continuous."""
+    r = compare(pulled_block(), 6.0, ["mu", "lift"])
     assert [e.kind for e in r.events] == ["start", "slip", "opening"]
 
 
@@ -219,6 +223,24 @@ def test_captured_events_of_one_dimension_are_exact(method):
     assert block.du["u0"][-1, 0, 0] == pytest.approx(1 / 3, abs=1e-9)
     assert [e.kind for e in block.events] == ["start", "reversal"]
     assert off(ss.benchmarks.bouncing_ball(), 0.7, 0.005, ["e", "g", "q0", "u0"], method) < 1e-9
+
+
+@pytest.mark.parametrize("method", CAPTURING)
+def test_captured_opening_slip_and_stick(method):
+    """Events without impact, and sliding contacts that stay closed: a block that is torn off and lifted, one that stops."""
+    pulled = ss.sensitivity(pulled_block(), 6.0, 0.04, wrt=["mu", "lift"], method=method)
+    assert [e.kind for e in pulled.events] == ["start", "slip", "opening"]
+    assert off(pulled_block(), 6.0, 0.04, ["mu", "lift"], method) < 0.03
+    s = ss.System("puck")
+    q, u = s.coordinates("x z", initial=[0, 0], velocity=[3, 0])
+    s.mass_matrix(diag([2.0, 2.0]))
+    s.force([0, -20.0])
+    s.contact(gap=q[1], slip=u[0], friction=s.parameter("mu", 0.4), name="ice")
+    r = ss.sensitivity(s, 2.0, 0.04, wrt=["u0", "mu"], method=method)
+    assert [e.kind for e in r.events] == ["start", "stick"]
+    assert np.allclose(r.du["u0"][-1], 0, atol=1e-8)
+    assert r.dq["u0"][-1, 0, 0] == pytest.approx(3 / 4, abs=1e-9)
+    assert r.dq["mu"][-1, 0, 0] == pytest.approx(-9 / (2 * 10 * 0.16), abs=1e-8)
 
 
 @pytest.mark.parametrize("method", CAPTURING)
@@ -345,6 +367,12 @@ def test_wrong_use_is_named():
     for method in ("moreau", "generalized-alpha:solver=subproblems"):
         with pytest.raises(ss.MethodError, match="wrong at any dt"):
             ss.sensitivity(ball, 1.0, 0.1, wrt=["e"], method=method)
+    door = wall()
+    door.switch("closed", on=door.blocks[0].q[0] - 0.5)
+    for study in (ss.sensitivity, ss.gradient):
+        of = {"of": door.blocks[0].q[0]} if study is ss.gradient else {}
+        with pytest.raises(ss.MethodError, match="switches"):
+            study(door, 1.0, 0.1, wrt=["e"], **of)
     with pytest.raises(ss.OptionError, match="save_every= cannot"):
         ss.sensitivity(ball, 1.0, 0.1, wrt=["e"], save_every=2)
     with pytest.raises(ss.OptionError, match="does not declare"):

@@ -188,6 +188,8 @@ def gradient(
 
 def tape_of(system: System, changing: tuple[int, ...]) -> Tape:
     """The tape of a system, compiled once for the same parameters."""
+    if system.switches:
+        raise MethodError(f"{system.name}: it has switches, and derivatives do not know yet how their times shift")
     kept = TAPES.setdefault(system, {})
     if changing not in kept or kept[changing][0] != system.size:
         kept[changing] = system.size, Tape(system, changing)
@@ -198,6 +200,7 @@ def differentiated(
     system: System, t_end: float, dt: float, method: str | Scheme, changing: tuple[int, ...], run: Mapping[str, Any]
 ) -> tuple[Solution, Iterator[tuple[int, Operation]], np.ndarray]:
     """The motion, its linear maps with the rows that they lead to, and all parameters."""
+    tape = tape_of(system, changing)
     for name in run:
         if name in REFUSED:
             raise OptionError(f"{name}= cannot be combined with derivatives: they are of all steps from the start")
@@ -206,7 +209,7 @@ def differentiated(
     rest = {k: v for k, v in run.items() if k in SOLVING}
     if isinstance(scheme, EventDriven):
         solution, history, p = record_run(system, t_end, dt, scheme, rest)
-        return solution, tape_of(system, changing).operations(history, p, scheme, solution.names), p
+        return solution, tape.operations(history, p, scheme, solution.names), p
     if not can_correct(scheme):
         raise MethodError(
             "derivatives through events need method='event-driven', 'rattle', 'lobatto' or 'generalized-alpha' (PVA or PVV), "
@@ -217,8 +220,8 @@ def differentiated(
     limits = rest.get("tol", 1e-8), rest.get("max_iterations", 30), rest.get("prox") or 0.0
     ends = solution.t[0], solution.t[-1]
     start = Start(p, solution.q[0], solution.u[0], *ends, float(dt), len(solution) - 1, *limits, label(scheme))
-    tape = CapturedTape(system, scheme, tape_of(system, changing).mechanism)
-    return solution, tape.operations(start, solution.names), p
+    captured = CapturedTape(system, scheme, tape.mechanism)
+    return solution, captured.operations(start, solution.names), p
 
 
 def record_run(
