@@ -197,7 +197,7 @@ def convergence(
     given); the name of a method, such as "rattle" or "event-driven", compares all with that method's run at
     `dt_reference`; a solution or a function of times, which returns q or (q, u) with a row for each time, is taken as it
     is. Steps should be multiples of one another, so that times coincide; a reference is interpolated elsewhere.
-    norm: a name of `NORMS`, or a function of the differences (a row a step) and of the steps' lengths. percussions:
+    norm: a name of `NORMS`, or a function of the differences (one row per step) and of the steps' lengths. percussions:
     "forces" or "increments", see the module's docstring.
 
     >>> import stickslip as ss

@@ -11,7 +11,7 @@ from stickslip.engine.numbering import Numbering
 from stickslip.errors import InitialStateError, ModelError
 from stickslip.model.declaration import check_law_value
 
-CONTINUE = "to go on from a solution whose scheme drifts, pass initial_tol="
+CONTINUE = "to continue from a solution whose scheme drifts, pass initial_tol="
 
 
 def check_mass(numbering: Numbering, t: float, q: np.ndarray, parameters: np.ndarray) -> None:

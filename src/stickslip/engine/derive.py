@@ -214,7 +214,7 @@ def _check(name: str, e: Expressions, blocks: Sequence[Coordinates]) -> None:
     if not e.kinetic.is_constant():
         _check_kinetic(name, e, blocks)
     if ca.depends_on(e.potential, e.u):
-        raise ModelError(f"{name}: the potential energy depends on velocities; use force() for what is no potential")
+        raise ModelError(f"{name}: the potential energy depends on velocities; use force() for what has no potential")
     if ca.depends_on(e.g, e.u):
         raise ModelError(
             f"{name}: constraint() takes g(t, q); use velocity_constraint() for one that contains velocities"

@@ -1,4 +1,4 @@
-"""The papers reproduced: their figures and tables computed again, beside the papers' own numbers.
+"""The papers reproduced: their figures and tables recomputed, beside the papers' own numbers.
 
 >>> from stickslip.papers import PAPERS
 >>> sorted(PAPERS["moreau"].items)

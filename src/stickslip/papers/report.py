@@ -46,7 +46,7 @@ def _opening(verdicts: Sequence[Verdict], quick: bool) -> str:
     hold = sum(verdict.holds for verdict in verdicts)
     size = "Quick runs: coarser and shorter than the papers’." if quick else "Full runs, at the papers’ sizes."
     return (
-        f"Figures and tables computed again by stickslip {escape(__version__)}, beside the papers’ own numbers. "
+        f"Figures and tables recomputed by stickslip {escape(__version__)}, beside the papers’ own numbers. "
         f"<b>{hold} of {len(verdicts)} claims hold</b>; where one differs, the text says by how much and why. "
         f'<span class="soft">{size}</span>'
     )

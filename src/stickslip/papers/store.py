@@ -93,7 +93,7 @@ def load(out: Path, paper: str, item: str, quick: bool) -> Result | None:
             parts.append(KINDS[kind](**part))
         result = Result(**entry | {"parts": tuple(parts)})
     except (OSError, ValueError, KeyError, TypeError):
-        return None  # what cannot be read is computed again
+        return None  # what cannot be read is recomputed
     return result if result.fingerprint == fingerprint() else None
 
 
