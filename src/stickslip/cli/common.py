@@ -56,13 +56,13 @@ Methods = Annotated[
         autocompletion=complete_method,
     ),
 ]
-Method = Annotated[
+MethodOption = Annotated[
     str | None,
     typer.Option(
         help="A method, with options as in theta:theta=1; the model's own if not given.", autocompletion=complete_method
     ),
 ]
-Step = Annotated[float | None, typer.Option(help="Step size; the model's own if not given.")]
+StepOption = Annotated[float | None, typer.Option(help="Step size; the model's own if not given.")]
 EndTime = Annotated[float | None, typer.Option(help="End time; the model's own if not given.")]
 Tolerance = Annotated[float, typer.Option(help="Residual tolerance of a step.")]
 Settings = Annotated[

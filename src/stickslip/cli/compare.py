@@ -12,7 +12,7 @@ from stickslip.cli.common import (
     Out,
     Overwrite,
     Settings,
-    Step,
+    StepOption,
     Target,
     Tolerance,
     claim,
@@ -29,7 +29,7 @@ from stickslip.errors import MethodError
 def compare(
     name: Target,
     methods: Methods,
-    dt: Step = None,
+    dt: StepOption = None,
     t_end: EndTime = None,
     tol: Tolerance = 1e-8,
     set_: Settings = None,

@@ -12,11 +12,11 @@ from stickslip.cli.app import app
 from stickslip.cli.common import (
     EndTime,
     Json,
-    Method,
+    MethodOption,
     Out,
     Overwrite,
     Settings,
-    Step,
+    StepOption,
     Target,
     Tolerance,
     claim,
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 @app.command()
 def run(
     name: Target,
-    method: Method = None,
-    dt: Step = None,
+    method: MethodOption = None,
+    dt: StepOption = None,
     t_end: EndTime = None,
     tol: Tolerance = 1e-8,
     set_: Settings = None,

@@ -9,10 +9,10 @@ import typer
 
 from stickslip.cli.app import app
 from stickslip.cli.common import (
-    Method,
+    MethodOption,
     Quantities,
     Settings,
-    Step,
+    StepOption,
     complete_target,
     listed,
     make_directory,
@@ -36,8 +36,8 @@ def view(
             autocompletion=complete_target,
         ),
     ],
-    method: Method = None,
-    dt: Step = None,
+    method: MethodOption = None,
+    dt: StepOption = None,
     t_end: Annotated[float | None, typer.Option(help="Where the film ends.")] = None,
     t_start: Annotated[float | None, typer.Option(help="Where the film begins.")] = None,
     set_: Settings = None,

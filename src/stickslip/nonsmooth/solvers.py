@@ -59,10 +59,10 @@ class OneStepSolution:
         return sum(rung.seconds for rung in self.rungs)
 
 
-Method = Callable[[Problem, np.ndarray, float], tuple[np.ndarray, int]]
+SolverFunction = Callable[[Problem, np.ndarray, float], tuple[np.ndarray, int]]
 
 
-def _sweeps(most: int) -> Method:
+def _sweeps(most: int) -> SolverFunction:
     def run(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, int]:
         history, work = np.zeros((2 * MEMORY + 3, r.size)), _scratch(problem)
         _, count = sweeps(problem.operator, problem.laws, problem.scales, r, tol, most, history, work)
@@ -88,7 +88,7 @@ def _modes(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, int
     return (np.full(r.size, np.nan) if found is None else found), count
 
 
-SOLVERS: dict[str, Method] = {
+SOLVERS: dict[str, SolverFunction] = {
     "newton": _newton,
     "gauss-seidel": _sweeps(20_000),
     "robust": _robust,
@@ -96,7 +96,7 @@ SOLVERS: dict[str, Method] = {
 }
 # `best`: whether a rung starts from the best that was found so far, or from the given start. The robust method finds
 # more from there than from sweeps that stalled.
-LADDER: tuple[tuple[str, Method, bool], ...] = (
+LADDER: tuple[tuple[str, SolverFunction, bool], ...] = (
     ("gauss-seidel", _sweeps(60), False),
     ("robust", _robust, False),
     ("newton", _newton, True),
@@ -155,7 +155,9 @@ def solve(
     return _climb(problem, ladder, r, tol)
 
 
-def _climb(problem: Problem, ladder: list[tuple[str, Method, bool]], r: np.ndarray, tol: float) -> OneStepSolution:
+def _climb(
+    problem: Problem, ladder: list[tuple[str, SolverFunction, bool]], r: np.ndarray, tol: float
+) -> OneStepSolution:
     op, laws, scales, work = problem.operator, problem.laws, problem.scales, _scratch(problem)
     rungs: list[Rung] = []
     best, least, name, no_solution = r.copy(), error_of(op, laws, scales, r, work), "start", False

@@ -9,7 +9,7 @@ import numpy as np
 from stickslip.benchmarks import bouncing_pendulum, elastic_bar_drop, flexible_pendulum, pendulum
 from stickslip.papers.drawing import curve, drawing, panel
 from stickslip.papers.measure import order, simulate
-from stickslip.papers.paper import Paper, Part, Study, Table
+from stickslip.papers.paper import Exhibit, Paper, Study, Table
 from stickslip.schemes import GeneralizedAlpha
 from stickslip.solution import Solution
 
@@ -19,7 +19,7 @@ NONSMOOTH = ("PVA", "PVV")
 
 
 @PAPER.item
-def fig2(study: Study) -> Iterator[Part]:
+def fig2(study: Study) -> Iterator[Exhibit]:
     """Constraints of the pendulum after a consistent start."""
     runs = {c: _pendulum(study, c) for c in SMOOTH}
     levels = {"position": "g", "velocity": r"\dot{g}", "acceleration": r"\ddot{g}"}
@@ -57,7 +57,7 @@ def fig2(study: Study) -> Iterator[Part]:
 
 
 @PAPER.item
-def fig3(study: Study) -> Iterator[Part]:
+def fig3(study: Study) -> Iterator[Exhibit]:
     """Constraints of the pendulum after a disturbed start."""
     runs = {c: _pendulum(study, c, consistent=False) for c in SMOOTH}
     for key, title, symbol in (
@@ -79,7 +79,7 @@ def fig3(study: Study) -> Iterator[Part]:
 
 
 @PAPER.item
-def fig5(study: Study) -> Iterator[Part]:
+def fig5(study: Study) -> Iterator[Exhibit]:
     """Gap of the bouncing pendulum."""
     runs = {c: _bounce(study, c) for c in NONSMOOTH}
     for key, title, unit in ("gap", "gap", "$g^3$  [m]"), ("gap_dot", "gap velocity", r"$\dot{g}^3$  [m/s]"):
@@ -94,7 +94,7 @@ def fig5(study: Study) -> Iterator[Part]:
 
 
 @PAPER.item
-def fig6(study: Study) -> Iterator[Part]:
+def fig6(study: Study) -> Iterator[Exhibit]:
     """Acceleration constraint and multiplier of the bouncing pendulum."""
     runs = {c: _bounce(study, c) for c in NONSMOOTH}
     yield from _first_impact(runs, "g_ddot", "acceleration constraint", r"\ddot{g}^1")
@@ -107,7 +107,7 @@ def fig6(study: Study) -> Iterator[Part]:
 
 
 @PAPER.item
-def fig7(study: Study) -> Iterator[Part]:
+def fig7(study: Study) -> Iterator[Exhibit]:
     """Impulse of the bilateral constraint."""
     runs = {c: _bounce(study, c) for c in NONSMOOTH}
     dt = study.data["dt"]
@@ -133,7 +133,7 @@ def fig7(study: Study) -> Iterator[Part]:
 
 
 @PAPER.item
-def fig8(study: Study) -> Iterator[Part]:
+def fig8(study: Study) -> Iterator[Exhibit]:
     """The bouncing pendulum without numerical damping."""
     runs = {c: _bounce(study, c) for c in NONSMOOTH}
     yield from _first_impact(runs, "la.g", "smooth multiplier, ρ∞ = 1", r"\lambda^1")
@@ -142,7 +142,7 @@ def fig8(study: Study) -> Iterator[Part]:
 
 
 @PAPER.item
-def fig10(study: Study) -> Iterator[Part]:
+def fig10(study: Study) -> Iterator[Exhibit]:
     """The flexible pendulum."""
     runs = {}
     for c in NONSMOOTH:
@@ -194,7 +194,7 @@ def fig10(study: Study) -> Iterator[Part]:
 
 
 @PAPER.item
-def fig14(study: Study) -> Iterator[Part]:
+def fig14(study: Study) -> Iterator[Exhibit]:
     """The elastic bar."""
     runs: dict[str, Solution] = {}
     rows = []
@@ -272,7 +272,7 @@ def _after_first(s: Solution) -> slice:
     return slice(first + 2, first + 200)
 
 
-def _first_impact(runs: Mapping[str, Solution], key: str, title: str, symbol: str) -> Iterator[Part]:
+def _first_impact(runs: Mapping[str, Solution], key: str, title: str, symbol: str) -> Iterator[Exhibit]:
     """The whole time, and a zoom on the first impact; PVV first, so that the calm PVA stays visible."""
     hit = float(runs["PVA"].t[np.flatnonzero(runs["PVA"].P_N[:, 0] > 0)[0]])
     for zoom in (False, True):

@@ -10,7 +10,7 @@ from stickslip.benchmarks import ball_in_box, elastic_bar, rotor, slider_crank_m
 from stickslip.model.system import System
 from stickslip.papers.drawing import curve, drawing, panel
 from stickslip.papers.measure import error, simulate
-from stickslip.papers.paper import Paper, Part, Study, Table
+from stickslip.papers.paper import Exhibit, Paper, Study, Table
 from stickslip.schemes import (
     ExplicitVelocity,
     HalfExplicit,
@@ -30,7 +30,7 @@ TOL = 1e-12  # as in the paper, section 6
 
 
 @PAPER.item
-def fig5(study: Study) -> Iterator[Part]:
+def fig5(study: Study) -> Iterator[Exhibit]:
     """Gaps and energy on acceleration level."""
     s = _crank(study, HalfExplicitAcceleration())
     yield from _gaps({"acceleration level": s})
@@ -46,7 +46,7 @@ def fig5(study: Study) -> Iterator[Part]:
 
 
 @PAPER.item
-def fig8(study: Study) -> Iterator[Part]:
+def fig8(study: Study) -> Iterator[Exhibit]:
     """Gaps with explicit forces."""
     zero, full = _crank(study, ExplicitVelocity(h_tilde="zero")), _crank(study, ExplicitVelocity(h_tilde="h"))
     acceleration = _crank(study, HalfExplicitAcceleration())
@@ -59,7 +59,7 @@ def fig8(study: Study) -> Iterator[Part]:
 
 
 @PAPER.item
-def fig10(study: Study) -> Iterator[Part]:
+def fig10(study: Study) -> Iterator[Exhibit]:
     """Gaps on velocity and acceleration level."""
     velocity, acceleration = _crank(study, HalfExplicit()), _crank(study, HalfExplicitAcceleration())
     yield from _gaps({"velocity level": velocity, "acceleration level": acceleration})
@@ -70,7 +70,7 @@ def fig10(study: Study) -> Iterator[Part]:
 
 
 @PAPER.item
-def fig11(study: Study) -> Iterator[Part]:
+def fig11(study: Study) -> Iterator[Exhibit]:
     """The slider for several restitutions, angles, and multipliers."""
     runs = {e: _crank(study, HalfExplicit(), e_N=e) for e in RESTITUTIONS}
     ax = panel("height of the slider", ylabel="[mm]")
@@ -103,7 +103,7 @@ def fig11(study: Study) -> Iterator[Part]:
 
 
 @PAPER.item
-def table2(study: Study) -> Iterator[Part]:
+def table2(study: Study) -> Iterator[Exhibit]:
     """Error and cost, bilateral."""
     system, closed = slider_crank_minimal(friction=False), {"c": 0.0}
     reference = simulate(
@@ -119,7 +119,7 @@ def table2(study: Study) -> Iterator[Part]:
 
 
 @PAPER.item
-def table3(study: Study) -> Iterator[Part]:
+def table3(study: Study) -> Iterator[Exhibit]:
     """Error and cost, unilateral with friction."""
     fine = study.data["reference_quick" if study.quick else "reference"]
     reference = simulate(slider_crank_minimal(), study.data["t_end"], fine, HalfExplicit(), tol=1e-11)
@@ -132,7 +132,7 @@ def table3(study: Study) -> Iterator[Part]:
 
 
 @PAPER.item
-def fig15(study: Study) -> Iterator[Part]:
+def fig15(study: Study) -> Iterator[Exhibit]:
     """The ball in the box."""
     dt, t_end = study.data["dt"], study.data["t_end"]
     s = simulate(ball_in_box(), t_end, dt, HalfExplicit(), tol=TOL)
@@ -163,7 +163,7 @@ def fig15(study: Study) -> Iterator[Part]:
 
 
 @PAPER.item
-def fig20(study: Study) -> Iterator[Part]:
+def fig20(study: Study) -> Iterator[Exhibit]:
     """The elastic bar."""
     few, many = study.data["elements"]
     bars = {f"N = {few}": (few, 0.0), f"N = {many}": (many, 0.0), f"N = {many}, damped": (many, study.data["damping"])}
@@ -212,7 +212,7 @@ def fig20(study: Study) -> Iterator[Part]:
 
 
 @PAPER.item
-def fig25(study: Study) -> Iterator[Part]:
+def fig25(study: Study) -> Iterator[Exhibit]:
     """The rotor."""
     dt, t_end = study.data["dt"], study.data["t_end_quick" if study.quick else "t_end"]
     s = simulate(rotor(), t_end, dt, HalfExplicitAdaptive())
@@ -246,7 +246,7 @@ def _crank(study: Study, scheme: Scheme, e_N: float = 0.4) -> Solution:
     return simulate(system, study.data["t_end"], study.data["dt"], scheme, tol=TOL)
 
 
-def _gaps(runs: dict[str, Solution]) -> Iterator[Part]:
+def _gaps(runs: dict[str, Solution]) -> Iterator[Exhibit]:
     """The four gaps, and a zoom on what lies below zero."""
     for zoom in (False, True):
         ax = panel("gaps" + (" near zero" if zoom else ""), ylabel="$g_N$  [µm]" if zoom else "$g_N$  [mm]")

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from stickslip.benchmarks import point_mass_on_slope, rotating_bouncing_ball, slider_crank
 from stickslip.papers.drawing import curve, drawing, panel, twin
 from stickslip.papers.measure import PRINTED, error, order, simulate
-from stickslip.papers.paper import Paper, Part, Study, Table
+from stickslip.papers.paper import Exhibit, Paper, Study, Table
 from stickslip.schemes import Lobatto
 from stickslip.solution import Solution
 
@@ -27,7 +27,7 @@ SLOPE_CASES = {1: 1, 2: 4}  # the paper's case: the benchmark's
 
 
 @PAPER.item
-def fig3(study: Study) -> Iterator[Part]:
+def fig3(study: Study) -> Iterator[Exhibit]:
     """Gap of the bouncing ball, case 1."""
     runs = {s: _ball(study, 1, s) for s in STAGES}
     ball = runs[3]
@@ -42,7 +42,7 @@ def fig3(study: Study) -> Iterator[Part]:
 
 
 @PAPER.item
-def fig4(study: Study) -> Iterator[Part]:
+def fig4(study: Study) -> Iterator[Exhibit]:
     """Percussions of the ball, cases 2 and 3."""
     runs = {(case, s): _ball(study, case, s) for case in (2, 3) for s in STAGES}
     two, three = runs[2, 3], runs[3, 3]
@@ -72,7 +72,7 @@ def fig4(study: Study) -> Iterator[Part]:
 
 
 @PAPER.item
-def fig6(study: Study) -> Iterator[Part]:
+def fig6(study: Study) -> Iterator[Exhibit]:
     """The slider-crank mechanism."""
     s = simulate(slider_crank(), study.data["t_end"], study.data["dt"], _printed(3))
     half = s.t <= 0.1
@@ -103,7 +103,7 @@ def fig6(study: Study) -> Iterator[Part]:
 
 
 @PAPER.item
-def fig8(study: Study) -> Iterator[Part]:
+def fig8(study: Study) -> Iterator[Exhibit]:
     """Trajectories on the slope."""
     runs = {
         case: simulate(
@@ -129,7 +129,7 @@ def fig8(study: Study) -> Iterator[Part]:
 
 
 @PAPER.item
-def fig9(study: Study) -> Iterator[Part]:
+def fig9(study: Study) -> Iterator[Exhibit]:
     """Convergence on the slope."""
     dts = study.data["dts"]
     fine, floor = study.data["reference"] * (4 if study.quick else 1), study.data["floor"]

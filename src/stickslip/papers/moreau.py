@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from stickslip.benchmarks import bouncing_ball, spring_pendulum, woodpecker_toy
 from stickslip.papers.drawing import curve, drawing, panel
 from stickslip.papers.measure import error, order, simulate
-from stickslip.papers.paper import Paper, Part, Study, Table
+from stickslip.papers.paper import Exhibit, Paper, Study, Table
 from stickslip.schemes import Moreau, MoreauSymmetric, MoreauVariational, Scheme, Theta
 
 PAPER = Paper("moreau")
@@ -26,7 +26,7 @@ SCHEMES: dict[str, Scheme] = {
 
 
 @PAPER.item
-def fig2(study: Study) -> Iterator[Part]:
+def fig2(study: Study) -> Iterator[Exhibit]:
     """Gap of the bouncing ball."""
     dt, t_end = study.data["dt"], study.data["t_end"]
     ball = simulate(bouncing_ball(), t_end, dt, Moreau())
@@ -47,7 +47,7 @@ def fig2(study: Study) -> Iterator[Part]:
 
 
 @PAPER.item
-def fig4(study: Study) -> Iterator[Part]:
+def fig4(study: Study) -> Iterator[Exhibit]:
     """Energy error of the spring pendulum."""
     dt, t_end = study.data["dt"], study.data["t_end_quick" if study.quick else "t_end"]
     relative, gained, swing, seconds = {}, {}, np.zeros(0), []
@@ -95,7 +95,7 @@ def fig4(study: Study) -> Iterator[Part]:
 
 
 @PAPER.item
-def fig5(study: Study) -> Iterator[Part]:
+def fig5(study: Study) -> Iterator[Exhibit]:
     """Convergence for the spring pendulum."""
     spans = list(zip(study.data["spans"], study.data["references"], strict=True))[: 3 if study.quick else None]
     dts = study.data["dts"][: 5 if study.quick else None]
@@ -127,7 +127,7 @@ def fig5(study: Study) -> Iterator[Part]:
 
 
 @PAPER.item
-def fig7(study: Study) -> Iterator[Part]:
+def fig7(study: Study) -> Iterator[Exhibit]:
     """Phase plot of the woodpecker toy."""
     dt, t_end = study.data["dt"], study.data["t_end"]
     toy = woodpecker_toy()

@@ -49,7 +49,7 @@ class Verdict:
     note: str = ""
 
 
-Part: TypeAlias = PaperFigure | Table | Verdict
+Exhibit: TypeAlias = PaperFigure | Table | Verdict
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class Study:
         return self.claims[claim].judge(found, shown=shown, **facts)
 
 
-Function: TypeAlias = Callable[[Study], Iterator[Part]]
+Function: TypeAlias = Callable[[Study], Iterator[Exhibit]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +158,7 @@ class Item:
     data: Mapping[str, Any]
     function: Function
 
-    def run(self, quick: bool) -> list[Part]:
+    def run(self, quick: bool) -> list[Exhibit]:
         """Compute it. Every claim of the item is judged once; a quick run leaves out those that need the full one."""
         parts = list(self.function(Study(quick, self.data, self.claims)))
         judged = [part.claim for part in parts if isinstance(part, Verdict)]

@@ -11,7 +11,7 @@ from stickslip.benchmarks import point_mass_on_slope, rotating_bouncing_ball, sl
 from stickslip.math import quaternion_rotation
 from stickslip.papers.drawing import curve, drawing, orders, panel, twin
 from stickslip.papers.measure import error, order, simulate
-from stickslip.papers.paper import Paper, Part, Study, Table
+from stickslip.papers.paper import Exhibit, Paper, Study, Table
 from stickslip.schemes import GeneralizedAlpha, Moreau, Rattle
 from stickslip.solution import Solution
 
@@ -23,7 +23,7 @@ ABOUT_ANGLE = (
 
 
 @PAPER.item
-def fig2(study: Study) -> Iterator[Part]:
+def fig2(study: Study) -> Iterator[Exhibit]:
     """Gap of the bouncing ball, case 1."""
     dt, t_end = study.data["dt"], study.data["t_end"]
     ball = simulate(rotating_bouncing_ball(case=1), t_end, dt)
@@ -41,7 +41,7 @@ def fig2(study: Study) -> Iterator[Part]:
 
 
 @PAPER.item
-def fig3(study: Study) -> Iterator[Part]:
+def fig3(study: Study) -> Iterator[Exhibit]:
     """Percussions of the ball, cases 2 and 3."""
     dt, t_end = study.data["dt"], study.data["t_end"]
     balls = {case: simulate(rotating_bouncing_ball(case=case), t_end, dt) for case in (2, 3)}
@@ -65,7 +65,7 @@ def fig3(study: Study) -> Iterator[Part]:
 
 
 @PAPER.item
-def table1(study: Study) -> Iterator[Part]:
+def table1(study: Study) -> Iterator[Exhibit]:
     """Newton iterations of all examples."""
     runs: dict[str, Solution] = {}
     for case in (1, 2, 3):
@@ -99,7 +99,7 @@ def table1(study: Study) -> Iterator[Part]:
 
 
 @PAPER.item
-def fig5(study: Study) -> Iterator[Part]:
+def fig5(study: Study) -> Iterator[Exhibit]:
     """The slider-crank mechanism."""
     dt, t_end = study.data["dt"], study.data["t_end"]
     s = simulate(slider_crank(), t_end, dt)
@@ -142,7 +142,7 @@ def fig5(study: Study) -> Iterator[Part]:
 
 
 @PAPER.item
-def fig7(study: Study) -> Iterator[Part]:
+def fig7(study: Study) -> Iterator[Exhibit]:
     """Trajectories of the point mass on the slope."""
     t_end = study.data["t_end"]
     shown = {case: simulate(point_mass_on_slope(case=case), t_end, study.data["dt"]) for case in CASES}
@@ -179,7 +179,7 @@ def fig7(study: Study) -> Iterator[Part]:
 
 
 @PAPER.item
-def fig8(study: Study) -> Iterator[Part]:
+def fig8(study: Study) -> Iterator[Exhibit]:
     """Convergence on the slope, cases 1 to 4."""
     t_end, dts, tol = study.data["t_end"], study.data["dts"], 1e-12
     names = ("q", "u", "P_N", "P_F")
@@ -239,7 +239,7 @@ def fig8(study: Study) -> Iterator[Part]:
 
 
 @PAPER.item
-def fig10(study: Study) -> Iterator[Part]:
+def fig10(study: Study) -> Iterator[Exhibit]:
     """The tippedisk by three methods."""
     schemes = {
         "Moreau": (Moreau(), 1e-5),

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from stickslip.errors import OptionError, ResultFileError, StickslipError, unknown_name
 from stickslip.papers import store
-from stickslip.papers.paper import Item, Part, Verdict
+from stickslip.papers.paper import Exhibit, Item, Verdict
 from stickslip.papers.report import report_text
 from stickslip.papers.store import Result
 
@@ -124,7 +124,7 @@ def compute(paper: str, item: str, quick: bool) -> Result:
     from stickslip.papers import PAPERS
 
     begin = time.perf_counter()
-    parts: list[Part] = PAPERS[paper].items[item].run(quick)
+    parts: list[Exhibit] = PAPERS[paper].items[item].run(quick)
     seconds = time.perf_counter() - begin
     date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     return Result(paper, item, quick, tuple(parts), seconds, date, store.fingerprint())

@@ -16,9 +16,9 @@ from typing import Any
 
 from stickslip._version import __version__
 from stickslip.errors import ResultFileError
-from stickslip.papers.paper import SIZES, PaperFigure, Part, Table, Verdict
+from stickslip.papers.paper import SIZES, Exhibit, PaperFigure, Table, Verdict
 
-KINDS: dict[str, type[Part]] = {kind.__name__.lower(): kind for kind in (PaperFigure, Table, Verdict)}
+KINDS: dict[str, type[Exhibit]] = {kind.__name__.lower(): kind for kind in (PaperFigure, Table, Verdict)}
 PRESENTATION = {
     "cli.py",
     "papers/report.py",
@@ -34,7 +34,7 @@ class Result:
     paper: str
     item: str
     quick: bool
-    parts: tuple[Part, ...]
+    parts: tuple[Exhibit, ...]
     seconds: float
     date: str
     fingerprint: str

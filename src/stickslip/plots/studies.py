@@ -16,7 +16,7 @@ from stickslip.analysis.ledger import MEANING, EnergyLedger
 from stickslip.plots.style import INK, LARGE, LINE, NORMAL, PALETTE, SMALL, SOFT, label, legend, new_axes
 from stickslip.solution import Solution
 
-Panel = Callable[[Axes, dict[str, Solution], dict[str, str], int], None]
+ComparisonPanel = Callable[[Axes, dict[str, Solution], dict[str, str], int], None]
 MARKERS = "osD^vP*Xh"
 FLOOR = 1e-17  # a logarithm has no zero: what is exact lies on the floor of double precision
 COLORS = dict(zip(MEANING, (PALETTE[2], PALETTE[5], PALETTE[1], PALETTE[3], PALETTE[0], PALETTE[6], SOFT), strict=True))
@@ -80,7 +80,7 @@ def plot_comparison(comparison: Comparison) -> Figure:
     if not solutions:
         return figure
     some = next(iter(solutions.values()))
-    panels: list[tuple[Panel, int]] = [(_coordinate, k) for k in _most_different(list(solutions.values()), 3)]
+    panels: list[tuple[ComparisonPanel, int]] = [(_coordinate, k) for k in _most_different(list(solutions.values()), 3)]
     panels += [(_penetration, 0)] if some.gap.size else []
     panels += [(_residual, 0)] if some.g.size + some.gamma.size else []
     panels += [(_energy, 0)]

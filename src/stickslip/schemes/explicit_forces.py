@@ -48,19 +48,19 @@ from stickslip.schemes.half_explicit import (
 )
 from stickslip.schemes.scheme import Facts, Scheme
 
-State = tuple[ca.SX, ca.SX, ca.SX]
+SymbolicState = tuple[ca.SX, ca.SX, ca.SX]
 Sought = tuple[Field, Field]  # the velocity that is sought, and the one at which its iterations start
 
 U_Y, U_Z = Field("u_Y", U), Field("u_Z", U)
 OPEN_0, OPEN_1 = Field("open_0", N), Field("open_1", N)  # contacts that are open or opening
 
 
-def start(s: Stage) -> State:
+def start(s: Stage) -> SymbolicState:
     """The state at the start of the step."""
     return s.t_0, s.q_0, s.u_0
 
 
-def end(s: Stage) -> State:
+def end(s: Stage) -> SymbolicState:
     """The predicted state at its end."""
     return s.t_1, s.known(Q_1), s.known(U_P)
 
@@ -125,7 +125,7 @@ class HalfExplicitAcceleration(Scheme):
         self._forces(part, s, end(s), (U_Y, U_P), P_FORCES_1, open_where=OPEN_1)
 
     def _forces(
-        self, part: PartType, s: Stage, state: State, sought: Sought, forces: Multipliers, open_where: Field
+        self, part: PartType, s: Stage, state: SymbolicState, sought: Sought, forces: Multipliers, open_where: Field
     ) -> None:
         t, q, u = state
         u_Y, P = s.unknown(sought[0], guess=sought[1]), s.unknown(forces, guess=COLD)
@@ -188,7 +188,7 @@ class ExplicitVelocity(Scheme):
         self._forces(part, s, end(s), (U_Y, U_P), P_FORCES_1, open_where=GAP_1)
 
     def _forces(
-        self, part: PartType, s: Stage, state: State, sought: Sought, forces: Multipliers, open_where: Field
+        self, part: PartType, s: Stage, state: SymbolicState, sought: Sought, forces: Multipliers, open_where: Field
     ) -> None:
         (t, q, u), dt = state, s.dt
         u_Y, P = s.unknown(sought[0], guess=sought[1]), s.unknown(forces, guess=COLD)

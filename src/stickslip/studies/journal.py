@@ -9,14 +9,14 @@ import numpy as np
 
 from stickslip.errors import OptionError, ResultFileError
 
-Outcome = tuple[dict[str, np.ndarray] | None, str | None]  # of a run: what was measured, or why there is nothing
+Measured = tuple[dict[str, np.ndarray] | None, str | None]  # of a run: what was measured, or why there is nothing
 
 
 class Journal:
     """One line per run that is done, in JSON; a line that is not whole is ignored."""
 
     def __init__(self, path: Path, identity: str):
-        self.done: dict[int, Outcome] = {}
+        self.done: dict[int, Measured] = {}
         end = 0
         try:
             if path.exists():
@@ -48,7 +48,7 @@ class Journal:
             end += len(line)
         return end
 
-    def append(self, point: int, outcome: Outcome) -> None:
+    def append(self, point: int, outcome: Measured) -> None:
         """Keep the outcome of a run; numbers come back bit for bit."""
         values, error = outcome
         lists = None if values is None else {name: array.tolist() for name, array in values.items()}

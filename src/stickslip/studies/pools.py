@@ -27,7 +27,7 @@ from stickslip.model.system import System
 from stickslip.schemes import EventDriven
 from stickslip.schemes.spec import scheme_of
 from stickslip.solve import solve
-from stickslip.studies.journal import Outcome
+from stickslip.studies.journal import Measured
 
 BATCHES = 16  # per worker process: enough to balance the load
 LARGEST = 64  # runs in a batch
@@ -42,7 +42,7 @@ class SweepTask:
     call: dict[str, Any]
     measure: Callable[[Any], Any]
 
-    def run(self, point: dict[str, Any]) -> Outcome:
+    def run(self, point: dict[str, Any]) -> Measured:
         """One run: what was measured, or why there is nothing."""
         start: dict[str, Any] = {name: point[name] for name in ("q0", "u0") if name in point}
         parameters = {name: value for name, value in point.items() if name not in start}
@@ -75,7 +75,7 @@ class Shipment:
         return cls(hashlib.sha256(text.encode() + content).hexdigest(), text, content)
 
 
-def run_batch(shipment: Shipment, points: Sequence[dict[str, Any]]) -> list[Outcome]:
+def run_batch(shipment: Shipment, points: Sequence[dict[str, Any]]) -> list[Measured]:
     """In a worker: all runs of a batch."""
     work = _work(shipment.digest, shipment)
     return [work.run(point) for point in points]
@@ -105,7 +105,7 @@ def made(build: Callable[[], System]) -> System:
 
 def outcomes(
     work: SweepTask, points: Sequence[dict[str, Any]], executor: Any, workers: int | None
-) -> Iterator[tuple[list[int], list[Outcome]]]:
+) -> Iterator[tuple[list[int], list[Measured]]]:
     """The outcomes of all points, in batches, as they come: numbers of the points, and what became of them."""
     if executor is None:
         system = made(work.system) if not isinstance(work.system, System) else work.system
@@ -128,7 +128,7 @@ def outcomes(
 
 def _threads(
     work: SweepTask, points: Sequence[dict[str, Any]], count: int
-) -> Iterator[tuple[list[int], list[Outcome]]]:
+) -> Iterator[tuple[list[int], list[Measured]]]:
     """Threads of this process; the first run compiles what the others use."""
     if points:
         SweepTask(work.system, work.call | {"t_end": work.call.get("t_start", 0.0)}, np.shape).run(points[0])
@@ -154,7 +154,7 @@ def _batches(points: Sequence[Any], workers: int) -> Iterator[list[int]]:
 
 def _shipped(
     work: SweepTask, points: Sequence[dict[str, Any]], pool: Executor, workers: int
-) -> Iterator[tuple[list[int], list[Outcome]]]:
+) -> Iterator[tuple[list[int], list[Measured]]]:
     shipment = Shipment.of(work)
 
     def task(numbers: list[int]) -> tuple[Any, ...]:
@@ -171,7 +171,7 @@ def _shipped(
 
 def _in_pool(
     pool: Executor, task: Callable[[list[int]], Any], batches: Iterator[list[int]]
-) -> Iterator[tuple[list[int], list[Outcome]]]:
+) -> Iterator[tuple[list[int], list[Measured]]]:
     """No more tasks are waiting than the pool needs, so that a million points fit into memory."""
     local = isinstance(pool, ThreadPoolExecutor)
     waiting: dict[Any, list[int]] = {}
@@ -186,7 +186,7 @@ def _in_pool(
 
 def _on_dask(
     work: SweepTask, points: Sequence[dict[str, Any]], client: Any
-) -> Iterator[tuple[list[int], list[Outcome]]]:
+) -> Iterator[tuple[list[int], list[Measured]]]:
     """Dask gives the batches of a worker that dies to another one."""
     import distributed
 

@@ -24,13 +24,13 @@ from stickslip.schemes import Scheme
 from stickslip.solution import Solution
 from stickslip.solve.door import whole
 from stickslip.solve.terminal import progress_bar
-from stickslip.studies.journal import Journal, Outcome
+from stickslip.studies.journal import Journal, Measured
 from stickslip.studies.pools import SweepTask, made, outcomes
 
 if TYPE_CHECKING:
     import xarray
 
-Point = dict[str, Any]
+SweepPoint = dict[str, Any]
 
 
 def final_state(solution: Solution) -> dict[str, np.ndarray]:
@@ -46,7 +46,7 @@ class Sweep(ShownAsText):
     their point; their values are NaN.
     """
 
-    points: tuple[Point, ...]
+    points: tuple[SweepPoint, ...]
     axes: dict[str, np.ndarray]
     values: dict[str, np.ndarray]
     errors: dict[int, str]
@@ -130,7 +130,7 @@ def sweep(
     _check_names(first, points)
     call = {"t_end": t_end, "dt": dt, "method": method, **options}
     kept = Journal(Path(journal), _identity(first, call, points, measure)) if journal is not None else None
-    done: dict[int, Outcome] = dict(kept.done) if kept is not None else {}
+    done: dict[int, Measured] = dict(kept.done) if kept is not None else {}
     left = [k for k in range(len(points)) if k not in done]
     bar = sys.stderr.isatty() if progress is None else progress
     before = len(done)
@@ -149,14 +149,14 @@ def sweep(
     return _result(points, axes, done)
 
 
-def _check_names(system: System, points: Sequence[Point]) -> None:
+def _check_names(system: System, points: Sequence[SweepPoint]) -> None:
     """A name that no run can have is a mistake of the call; values are for each run to judge."""
     known = {"q0", "u0", *system.parameters}
     for name in dict.fromkeys(name for point in points for name in point if name not in known):
         system.parameter_values({name: 0.0})
 
 
-def _points(parameters: Any) -> tuple[tuple[Point, ...], dict[str, np.ndarray]]:
+def _points(parameters: Any) -> tuple[tuple[SweepPoint, ...], dict[str, np.ndarray]]:
     if isinstance(parameters, Mapping):
         axes = {}
         for name, values in parameters.items():
@@ -177,7 +177,7 @@ def _points(parameters: Any) -> tuple[tuple[Point, ...], dict[str, np.ndarray]]:
     return points, {}
 
 
-def _drawn(parameters: Any, sampler: Any, samples: Any) -> tuple[tuple[Point, ...], dict[str, np.ndarray]]:
+def _drawn(parameters: Any, sampler: Any, samples: Any) -> tuple[tuple[SweepPoint, ...], dict[str, np.ndarray]]:
     """Points of a sampler between the bounds of each parameter."""
     if not hasattr(sampler, "random") or not hasattr(sampler, "d"):
         raise OptionError(f"sampler = {sampler!r} must be one of scipy.stats.qmc, such as qmc.Sobol(d=2)")
@@ -192,7 +192,7 @@ def _drawn(parameters: Any, sampler: Any, samples: Any) -> tuple[tuple[Point, ..
     return tuple(dict(zip(bounds, row, strict=True)) for row in rows), {}
 
 
-def _result(points: tuple[Point, ...], axes: dict[str, np.ndarray], done: Mapping[int, Any]) -> Sweep:
+def _result(points: tuple[SweepPoint, ...], axes: dict[str, np.ndarray], done: Mapping[int, Any]) -> Sweep:
     errors = {k: text for k in sorted(done) if (text := done[k][1]) is not None}
     if errors and len(errors) == len(points) and all(text.startswith("measure: ") for text in errors.values()):
         raise OptionError(
@@ -215,7 +215,7 @@ def _result(points: tuple[Point, ...], axes: dict[str, np.ndarray], done: Mappin
     return Sweep(points, axes, out, errors)
 
 
-def _identity(system: System, call: Mapping[str, Any], points: Sequence[Point], measure: Any) -> str:
+def _identity(system: System, call: Mapping[str, Any], points: Sequence[SweepPoint], measure: Any) -> str:
     """What must be the same for a sweep to go on."""
     from stickslip.solve import prepare
     from stickslip.solve.outfile import fingerprint
