@@ -18,6 +18,7 @@ from numba import njit
 from numba.core.errors import TypingError
 
 from stickslip.native import kernel as module
+from stickslip.native import operations as recipes
 from stickslip.native.call import call_kernel
 from stickslip.native.kernel import Kernel, KernelError, compile_kernel, emit
 from stickslip.store import KERNELS, Store
@@ -102,7 +103,7 @@ def test_constant_power(exponent: float) -> None:
 
 
 def test_every_translated_operation_is_tested() -> None:
-    names = {module._NAMES[operation].removeprefix("OP_") for operation in module._RECIPES}
+    names = {recipes.OPERATIONS[operation].removeprefix("OP_") for operation in recipes.RECIPES}
     assert names == {*UNARY, *BINARY, "CONSTPOW", "ERFINV"}
 
 
@@ -211,7 +212,7 @@ def test_untranslatable_operations_are_named() -> None:
 
 def test_missing_library_function_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """LLVM would end the process."""
-    monkeypatch.setitem(module._RECIPES, ca.OP_ERF, module._call("no_such_function"))
+    monkeypatch.setitem(recipes.RECIPES, ca.OP_ERF, recipes._call("no_such_function"))
     x = ca.SX.sym("x")
     with pytest.raises(KernelError, match="no_such_function"):
         compile_kernel(ca.Function("f", [x], [ca.erf(x)]))

@@ -11,15 +11,8 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
-from stickslip.engine.mechanics import (
-    Expressions,
-    ForceDirections,
-    FrictionElement,
-    PartType,
-    Percussions,
-    T,
-    stack,
-)
+from stickslip.engine.expressions import Expressions, FrictionElement, T, stack
+from stickslip.engine.mechanics import ForceDirections, PartType, Percussions
 from stickslip.errors import MethodError, ModelError
 from stickslip.model.declaration import APPROACH_SPEED, TIME, Bilateral, Coordinates, DeclaredContact, Equations
 from stickslip.model.system import System

@@ -114,7 +114,7 @@ def _scratch(problem: Problem) -> Scratch:
 
 def solve_shortly(problem: Problem, start: np.ndarray, tol: float) -> OneStepSolution:
     """The rungs of "auto" that are worth their time inside a run: its problems come here because they are not easy."""
-    ladder: list[tuple[str, Method, bool]] = [("robust", _robust, False), ("newton", _newton, True)]
+    ladder: list[tuple[str, SolverFunction, bool]] = [("robust", _robust, False), ("newton", _newton, True)]
     if 0 < mode_count(problem.laws) <= FEW_MODES:
         ladder.append(("enumeration", _modes, False))
     return _climb(problem, ladder, start, tol)

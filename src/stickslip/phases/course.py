@@ -127,7 +127,7 @@ def quaternions(model: Model) -> list[slice]:
 def _invariant(part: PartType, random: np.random.Generator) -> list[int]:
     import casadi as ca
 
-    from stickslip.engine.mechanics import T
+    from stickslip.engine.expressions import T
 
     e = part.expressions
     f = ca.Function("qdot", [T, e.q, e.u, e.p], [e.qdot])

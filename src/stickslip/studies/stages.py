@@ -20,8 +20,8 @@ import numpy as np
 from stickslip.engine.derive import require_balls
 from stickslip.engine.fields import DT, Q_0, T_0, T_1, U_0, Field, Space, expand
 from stickslip.engine.flow import If, StageFunction, stages_of
-from stickslip.engine.numbering import Kind
 from stickslip.engine.program import Program
+from stickslip.engine.sheets import sheets_of
 from stickslip.engine.stage import BALL, NORMAL, Stage
 from stickslip.schemes import Scheme
 from stickslip.studies.numeric import Factor, Numeric
@@ -54,7 +54,7 @@ class StageDerivative:
     def __init__(self, stage: StageFunction, program: Program, wrt: Sequence[int]):
         numbering = program.numbering
         self.kinds, self.size, self._rows = numbering.kinds, numbering.size, numbering.rows
-        sheets = _sheets(stage, self.kinds)
+        sheets = sheets_of(stage, self.kinds)
         self.known = list(dict.fromkeys(f for sheet in sheets for f in sheet.inputs))
         self.unknowns = list(dict.fromkeys(f for sheet in sheets for f in sheet.unknowns))
         self.updated = list(dict.fromkeys(f for sheet in sheets for f in sheet.updates))
@@ -236,18 +236,6 @@ class StepDerivative:
         for f, number in ((T_0, t_0), (T_1, t_1), (DT, dt)):
             out[f] = np.array([number])
         return out
-
-
-def _sheets(stage: StageFunction, kinds: Sequence[Kind]) -> list[Stage]:
-    """The stage's sheet for each part type; once more if a position cannot be eliminated for all of them."""
-    affine: dict[tuple[Field, ...], bool] = {}
-    for _ in range(2):
-        sheets = [Stage(kind.type, kind.is_node, affine) for kind in kinds]
-        for sheet in sheets:
-            stage(sheet.part, sheet)
-        if all(affine.values()):
-            break
-    return sheets
 
 
 def _per_component(sheet: Stage, radius: ca.SX) -> ca.SX:

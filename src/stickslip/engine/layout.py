@@ -1,0 +1,52 @@
+"""The memory of a program: where every field lies in it, and how much scratch space the loop needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stickslip.engine.fields import Field, Multipliers, expand
+from stickslip.engine.numbering import Numbering
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where every field lies in the memory; the parameters come first, then the numbers of detected contacts."""
+
+    start: Mapping[Field, int]
+    size: Mapping[Field, int]
+    parameters: int
+    total: int
+
+    def places(self, *fields: Field | Multipliers) -> np.ndarray:
+        """The places of fields, one after another."""
+        pieces = [np.arange(self.start[each], self.start[each] + self.size[each]) for each in expand(fields)]
+        return np.concatenate([np.zeros(0, np.int64), *pieces])
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Of the scratch arrays that the loop needs: the largest of all stages."""
+
+    inputs: int = 1  # of a kernel
+    outputs: int = 1  # of all instances in a stage
+    unknowns: int = 1
+    local: int = 1  # unknowns of one instance
+    instances: int = 1
+    elements: int = 1  # laws of all instances
+    matrix: int = 1
+    gaps: int = 1  # of one instance
+    entries: int = 1  # of a sparse matrix
+    cones: int = 0  # kernels of the kind CONE
+
+
+def lay_out(fields: Sequence[Field], numbering: Numbering) -> Layout:
+    """Give each field its place, one after another."""
+    n_parameters = numbering.n_parameters
+    start, size, total = {}, {}, n_parameters + numbering.n_numbers
+    for each in fields:
+        start[each], size[each] = total, numbering.size[each.space]
+        total += size[each]
+    return Layout(start, size, n_parameters, total)
