@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 
 from stickslip.engine.fields import Field, Multipliers, expand
 from stickslip.engine.numbering import Numbering
+
+K = TypeVar("K")
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,16 @@ class Sizes:
     gaps: int = 1  # of one instance
     entries: int = 1  # of a sparse matrix
     cones: int = 0  # kernels of the kind CONE
+
+
+def slices(widths: Mapping[K, int]) -> dict[K, slice]:
+    """Where pieces of these widths lie, one after another.
+
+    >>> slices({"t": 1, "q": 3})
+    {'t': slice(0, 1, None), 'q': slice(1, 4, None)}
+    """
+    ends = np.cumsum([0, *widths.values()]).tolist()
+    return {name: slice(*pair) for name, pair in zip(widths, pairwise(ends), strict=True)}
 
 
 def lay_out(fields: Sequence[Field], numbering: Numbering) -> Layout:

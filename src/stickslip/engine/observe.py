@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import casadi as ca
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from stickslip.engine.derive import Model, PartType
 from stickslip.engine.fields import GAMMA, ONE, Q_0, T_0, U_0, F, Field, G, N
 from stickslip.engine.flow import StageFunction
+from stickslip.engine.layout import slices
 from stickslip.engine.program import Program, assemble
 from stickslip.engine.stage import Stage
 
@@ -64,20 +65,22 @@ def observe(
     q: np.ndarray,
     u: np.ndarray,
     fields: Sequence[Field] = OBSERVED,
+    varying: Mapping[int, np.ndarray] | None = None,
 ) -> dict[str, np.ndarray]:
-    """Evaluate along a trajectory: arrays with a row per time, by the names of `fields`."""
+    """Evaluate along a trajectory: arrays with a row per time, by the names of `fields`.
+
+    varying: parameters, by their index, that have a value per row.
+    """
     from stickslip.engine.advance import observe as run
     from stickslip.engine.advance import workspace
 
-    layout = program.layout
+    layout, varying = program.layout, varying or {}
     memory = np.zeros(layout.total)
     memory[: layout.parameters] = parameters
-    inputs = layout.places(T_0, Q_0, U_0)
+    inputs = np.concatenate([np.array(list(varying), np.int64), layout.places(T_0, Q_0, U_0)])
     record = layout.places(*fields)
-    rows = np.ascontiguousarray(np.column_stack([t, q, u]))
+    rows = np.ascontiguousarray(np.column_stack([*varying.values(), t, q, u]))
     out = np.zeros((len(t), record.size))
     run(program.tables, 0, memory, workspace(program), inputs, record, rows, out)
-    ends = np.cumsum([layout.size[n] for n in fields])
-    return {
-        n.name: np.ascontiguousarray(part) for n, part in zip(fields, np.split(out, ends[:-1], axis=1), strict=True)
-    }
+    at = slices({each: layout.size[each] for each in fields})
+    return {each.name: np.ascontiguousarray(out[:, at[each]]) for each in fields}

@@ -11,6 +11,7 @@ import numpy as np
 
 from stickslip.engine.detected import own_tables
 from stickslip.engine.fields import DT, Q_0, RESULTS, SPACES, T_0, T_1, U_0, Field
+from stickslip.engine.layout import slices
 from stickslip.engine.program import Program
 from stickslip.engine.state import State
 
@@ -366,8 +367,8 @@ class ProgramRun:
 
     def _columns(self, *names: str) -> np.ndarray:
         """Where these columns lie in a row."""
-        ends = dict(zip(self.columns, np.cumsum(list(self.columns.values())).tolist(), strict=True))
-        return np.concatenate([np.arange(ends[n] - self.columns[n], ends[n]) for n in names]).astype(int)
+        at = slices(self.columns)
+        return np.concatenate([np.r_[at[n]] for n in names]).astype(int)
 
     def _steps(self, count: int) -> Rows:
         """The same, up to the first step that fails."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from stickslip.model.frames import Carrier, Frame, Point, ground, parameters, un
 from stickslip.model.given import direction, instance, number, vector
 from stickslip.model.system import System
 
-Place: TypeAlias = np.ndarray  # three components in space, two in the plane
 POINT = "a point, such as body.point() or body.point(0, 0, 0.1)"
 RIM = 1e-16  # under the root of a rim's radius: a disk that lies flat has no lowest point, only 1e-8 of a direction
 
@@ -58,12 +57,12 @@ class Sphere:
         """The body it belongs to."""
         return self.center.body
 
-    def core(self, system: System, prefix: str) -> tuple[Callable[[Place], Place], Scalar]:
+    def core(self, system: System, prefix: str) -> tuple[Callable[[np.ndarray], np.ndarray], Scalar]:
         """The point of the core that is closest to a place, as a function of it, and the radius of the rounding."""
         c = self.center.position(system, f"{prefix}.center")
         return (lambda _: c), system.parameter(f"{prefix}.radius", self.radius)
 
-    def candidates(self, system: System, prefix: str, n: Place) -> Iterator[Place]:
+    def candidates(self, system: System, prefix: str, n: np.ndarray) -> Iterator[np.ndarray]:
         """The points that can be the lowest ones in direction -n."""
         nearest, R = self.core(system, prefix)
         yield array(nearest(n) - R * n)
@@ -97,17 +96,17 @@ class Capsule:
         """The body it belongs to."""
         return self.end_1.body
 
-    def core(self, system: System, prefix: str) -> tuple[Callable[[Place], Place], Scalar]:
+    def core(self, system: System, prefix: str) -> tuple[Callable[[np.ndarray], np.ndarray], Scalar]:
         """See `Sphere.core`: the closest point of the segment."""
         a, b = (p.position(system, f"{prefix}.end_{k}") for k, p in enumerate((self.end_1, self.end_2), 1))
 
-        def nearest(c: Place) -> Place:
+        def nearest(c: np.ndarray) -> np.ndarray:
             share = dot(c - a, b - a) / dot(b - a, b - a)
             return array(a + minimum(maximum(share, 0.0), 1.0) * (b - a))
 
         return nearest, system.parameter(f"{prefix}.radius", self.radius)
 
-    def candidates(self, system: System, prefix: str, n: Place) -> Iterator[Place]:
+    def candidates(self, system: System, prefix: str, n: np.ndarray) -> Iterator[np.ndarray]:
         """See `Sphere.candidates`: one for each end."""
         R = system.parameter(f"{prefix}.radius", self.radius)
         for k, end in enumerate((self.end_1, self.end_2), 1):
@@ -140,18 +139,18 @@ class Box:
         half = array(half / 2)
         return *_placement(system, prefix, self.at, len(half)), half
 
-    def core(self, system: System, prefix: str) -> tuple[Callable[[Place], Place], Scalar]:
+    def core(self, system: System, prefix: str) -> tuple[Callable[[np.ndarray], np.ndarray], Scalar]:
         """See `Sphere.core`: the closest point of the box."""
         origin, R, half = self._local(system, prefix)
 
-        def nearest(c: Place) -> Place:
+        def nearest(c: np.ndarray) -> np.ndarray:
             s = R.T @ (self.body.local(c) - origin)
             inside = array([minimum(maximum(x, -h), h) for x, h in zip(s, half, strict=True)])
             return self.body.position(origin + R @ inside)
 
         return nearest, 0.0
 
-    def candidates(self, system: System, prefix: str, n: Place) -> Iterator[Place]:
+    def candidates(self, system: System, prefix: str, n: np.ndarray) -> Iterator[np.ndarray]:
         """See `Sphere.candidates`: the vertices."""
         origin, R, half = self._local(system, prefix)
         for signs in product((-1.0, 1.0), repeat=len(half)):
@@ -183,7 +182,7 @@ class Disk:
         """The body it belongs to."""
         return self.center.body
 
-    def candidates(self, system: System, prefix: str, n: Place) -> Iterator[Place]:
+    def candidates(self, system: System, prefix: str, n: np.ndarray) -> Iterator[np.ndarray]:
         """See `Sphere.candidates`: the lowest point of the rim, c - R (n - (n . a) a)/|n - (n . a) a|."""
         a = self.body.direction(directions(system, f"{prefix}.axis", self.axis))
         R = system.parameter(f"{prefix}.radius", self.radius)
@@ -223,7 +222,7 @@ class Cylinder:
         """The body it belongs to."""
         return self.center.body
 
-    def candidates(self, system: System, prefix: str, n: Place) -> Iterator[Place]:
+    def candidates(self, system: System, prefix: str, n: np.ndarray) -> Iterator[np.ndarray]:
         """See `Sphere.candidates`: of both edges, the lowest point or those that are fixed."""
         local = directions(system, f"{prefix}.axis", self.axis)
         R = system.parameter(f"{prefix}.radius", self.radius)
@@ -259,7 +258,7 @@ class Ellipsoid:
         """The body it belongs to."""
         return self.at.body if isinstance(self.at, Frame) else self.at
 
-    def candidates(self, system: System, prefix: str, n: Place) -> Iterator[Place]:
+    def candidates(self, system: System, prefix: str, n: np.ndarray) -> Iterator[np.ndarray]:
         """See `Sphere.candidates`: c - S n/sqrt(n . S n) with S = A diag(a^2) A^T."""
         a = parameters(system, f"{prefix}.semi_axes", array(self.semi_axes))
         origin, R = _placement(system, prefix, self.at, len(a))
@@ -280,7 +279,7 @@ def _placement(system: System, prefix: str, at: Carrier | Frame, n: int) -> tupl
     return np.zeros(n), np.eye(n)
 
 
-def _rim(n: Place, a: Place) -> Place:
+def _rim(n: np.ndarray, a: np.ndarray) -> np.ndarray:
     """The direction in the plane of a disk with axis a that points most along n."""
     across = array(n - dot(n, a) * a)
     return array(across / sqrt(dot(across, across) + RIM))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from stickslip.engine.fields import PERCUSSIONS, Q_0, Q_1, T_0, U_0, U_1, F, Field, Multipliers, N, Q, U, expand
+from stickslip.engine.layout import slices
 from stickslip.engine.program import Program
 from stickslip.engine.run import Start
 
@@ -42,9 +43,7 @@ class Routine:
         allow_sweeps(program.tables, self._work)
         self._memory[: layout.parameters] = start.parameters
         self._inputs, self._record = layout.places(*inputs), layout.places(*outputs)
-        seen = list(expand(outputs))
-        ends = np.cumsum([0, *[layout.size[each] for each in seen]])
-        self._slices = {each: slice(a, b) for each, a, b in zip(seen, ends[:-1], ends[1:], strict=True)}
+        self._slices = slices({each: layout.size[each] for each in expand(outputs)})
         self._counts = np.zeros(len(program.solved), np.int64), np.zeros(len(program.solved))
         self._iterations, self._prox = start.max_iterations, start.prox
         self.name = program.solved[0]

@@ -13,6 +13,7 @@ import numpy as np
 
 from stickslip.engine.check import check_initial_state, check_laws, check_mass
 from stickslip.engine.fields import Q_0, U_0
+from stickslip.engine.layout import slices
 from stickslip.engine.observe import observe
 from stickslip.engine.run import CHUNK_ROWS, NOTHING, ProgramRun, Start
 from stickslip.errors import MethodError, ModelError, OptionError, unknown_name
@@ -124,9 +125,7 @@ def ensemble(
     results[:, first, 0], done[~refused & (done < at[-1])] = t_start, -1
     n_q, n_u = q.shape[1], u.shape[1]
     results[:, first, 1 : 1 + n_q], results[:, first, 1 + n_q : 1 + n_q + n_u] = q[:, None, :], u[:, None, :]
-    names = list(run.columns)
-    ends = np.cumsum(list(run.columns.values()))
-    contacts = slice(ends[names.index("P.N") - 1], ends[names.index("P.N")])
+    contacts = slices(run.columns)["P.N"]
     return Ensemble(
         t=t_start + dt * at,
         q=results[:, :, 1 : 1 + n_q].copy(),

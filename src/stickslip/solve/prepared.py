@@ -24,7 +24,7 @@ from stickslip.model.readings import units_of
 from stickslip.model.system import System
 from stickslip.schemes import METHODS, Scheme
 from stickslip.solution import Names, Solution
-from stickslip.solve.varying import by_index, observe_varying, varying_of
+from stickslip.solve.varying import by_index, varying_of
 
 REMEMBERED = 64  # starts whose checks are remembered
 
@@ -91,7 +91,7 @@ def observe_along(
     program = compiled(system, quantities, lambda: observation(ready.model, quantities, fields))
     values = np.array(list(system.parameter_values(solution.provenance.get("parameters")).values()))
     varying = by_index(system, varying_of(solution))
-    return observe_varying(program, values, varying, solution.t, solution.q, solution.u, fields)
+    return observe(program, values, solution.t, solution.q, solution.u, fields, varying)
 
 
 # -- checks ------------------------------------------------------------------------------------------------------------

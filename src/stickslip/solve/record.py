@@ -10,7 +10,8 @@ import numpy as np
 
 from stickslip.engine.evaluate import evaluate
 from stickslip.engine.fields import RESULTS, SPACES
-from stickslip.engine.observe import OBSERVED
+from stickslip.engine.layout import slices
+from stickslip.engine.observe import OBSERVED, observe
 from stickslip.engine.run import Rows, Run
 from stickslip.engine.state import State
 from stickslip.errors import OptionError
@@ -18,7 +19,7 @@ from stickslip.model.system import System
 from stickslip.solution import Solution, Stats
 from stickslip.solve.prepared import Prepared
 from stickslip.solve.switching import switch_columns
-from stickslip.solve.varying import Change, by_index, columns_of_changes, observe_varying
+from stickslip.solve.varying import Change, by_index, columns_of_changes
 
 INTEGERS = ("events",)  # counts among the columns of a run; the others are floats
 VECTORS = ("events", "last_event")  # columns with one number per row, and without a second axis
@@ -34,9 +35,8 @@ class Recorder:
         self.run, self.every = run, every
         self.chunk = 1 if states else None
         names = [each.name for each in RESULTS[2:]]
-        ends = dict(zip(run.columns, np.cumsum(list(run.columns.values())).tolist(), strict=True))
-        widths = run.columns
-        self._summed = np.concatenate([np.arange(ends[n] - widths[n], ends[n]) for n in names]).astype(int)
+        at = slices(run.columns)
+        self._summed = np.concatenate([np.r_[at[n]] for n in names]).astype(int)
         self._rows = [run.first_row[None, :]]
         self._iterations: list[np.ndarray] = []
         self._residuals: list[np.ndarray] = []
@@ -116,9 +116,7 @@ class Recorder:
 
 def split(run: Run, rows: np.ndarray) -> dict[str, np.ndarray]:
     """Rows of a run as columns by name."""
-    ends = np.cumsum(list(run.columns.values()))
-    parts = dict(zip(run.columns, np.split(rows, ends[:-1], axis=1), strict=True))
-    out = {name: np.ascontiguousarray(part) for name, part in parts.items()}
+    out = {name: np.ascontiguousarray(rows[:, at]) for name, at in slices(run.columns).items()}
     for name in VECTORS:
         if name in out:
             out[name] = out[name][:, 0].astype(np.int64 if name in INTEGERS else float)
@@ -132,9 +130,7 @@ def observed(
     switches = switch_columns(columns)
     of_rows = by_index(ready.model.system, {**switches, **(varying or {})})
     t = columns["t"][:, 0].copy()
-    arrays: dict[str, Any] = observe_varying(
-        ready.observing, values, of_rows, t, columns["q_1"], columns["u_1"], OBSERVED
-    )
+    arrays: dict[str, Any] = observe(ready.observing, values, t, columns["q_1"], columns["u_1"], OBSERVED, of_rows)
     arrays |= {name: arrays[name][:, 0].copy() for name in ("kinetic", "potential")}
     arrays |= {f"P_{space}": columns[f"P.{space}"] for space in SPACES}
     further = {name: column for name, column in columns.items() if name not in ("t", *[each.name for each in RESULTS])}

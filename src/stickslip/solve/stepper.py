@@ -11,6 +11,7 @@ import casadi as ca
 import numpy as np
 
 from stickslip.engine.check import check_laws, check_mass
+from stickslip.engine.layout import slices
 from stickslip.engine.run import CHUNK_ROWS, ROUNDING, ProgramRun, Rows, Start
 from stickslip.engine.state import State
 from stickslip.errors import ConvergenceError, MethodError, ModelError, OptionError
@@ -88,8 +89,7 @@ class Stepper:
         self._changed: dict[str, float] = {}
         self._changes: list[Change] | None = None  # while `run` is going on
         self._initial_tol = initial_tol
-        ends = np.cumsum(list(run.columns.values())).tolist()
-        self._slices = dict(zip(run.columns, map(slice, [0, *ends[:-1]], ends), strict=True))
+        self._slices = slices(run.columns)
         self._closed = False
 
     def __enter__(self) -> Stepper:

@@ -9,9 +9,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from stickslip.engine.fields import Q_0, T_0, U_0, Field
-from stickslip.engine.observe import observe
-from stickslip.engine.program import Program
 from stickslip.errors import OptionError
 from stickslip.model.system import System
 from stickslip.solution import Solution
@@ -51,32 +48,3 @@ def refuse_varying(solution: Solution, what: str) -> None:
             f"{what} needs parameters that stay as they are; {', '.join(map(repr, names))} changed during this run. Run the "
             "pieces between two changes one by one with `sim.run`"
         )
-
-
-def observe_varying(
-    program: Program,
-    parameters: np.ndarray,
-    varying: Mapping[int, np.ndarray],
-    t: np.ndarray,
-    q: np.ndarray,
-    u: np.ndarray,
-    fields: Sequence[Field],
-) -> dict[str, np.ndarray]:
-    """As `engine.observe`, with some parameters that have a value per row."""
-    if not varying:
-        return observe(program, parameters, t, q, u, fields)
-    from stickslip.engine.advance import observe as run
-    from stickslip.engine.advance import workspace
-
-    layout = program.layout
-    memory = np.zeros(layout.total)
-    memory[: layout.parameters] = parameters
-    places = layout.places(T_0, Q_0, U_0)
-    inputs = np.concatenate([np.array(list(varying), places.dtype), places])
-    record = layout.places(*fields)
-    rows = np.ascontiguousarray(np.column_stack([*varying.values(), t, q, u]))
-    out = np.zeros((len(t), record.size))
-    run(program.tables, 0, memory, workspace(program), inputs, record, rows, out)
-    ends = np.cumsum([layout.size[each] for each in fields])
-    parts = np.split(out, ends[:-1], axis=1)
-    return {each.name: np.ascontiguousarray(part) for each, part in zip(fields, parts, strict=True)}

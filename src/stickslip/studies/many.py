@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from stickslip.engine.layout import slices
 from stickslip.engine.observe import observe
 from stickslip.engine.run import Start
 from stickslip.errors import MethodError, OptionError
@@ -86,8 +87,7 @@ class ManyRuns:
         q, u, wide = x[: self.n_q].copy(), x[self.n_q :].copy(), self.n_q + self.n_u
         start = Start(values, q, u, t, t + steps * dt, dt, steps, self.tol, 30, 0.0, self.scheme.name)
         run: Any = self.scheme.start(self._program, start)
-        ends = np.cumsum([0, *run.columns.values()])
-        N = slice(*ends[(k := list(run.columns).index("P.N")) : k + 2])
+        N = slices(run.columns)["P.N"]
         kept, hits, done, before = [], [], 0, np.zeros(run.columns["P.N"])
         while done < steps and run.failure is None:
             rows = run.step(min(2048, steps - done)).results
