@@ -297,12 +297,12 @@ def test_one_kernel_per_part_type():
 def test_parameters_change_without_compiling(monkeypatch):
     system = ss.benchmarks.slider_crank()
     slow = ss.solve(system, t_end=0.01, dt=1e-4)
-    import stickslip.engine.program as program
+    import stickslip.engine.builder as builder
 
     def fail(*_):
         raise AssertionError("compiled again")
 
-    monkeypatch.setattr(program, "compile_kernel", fail)
+    monkeypatch.setattr(builder, "compile_kernel", fail)
     rough = ss.solve(system, t_end=0.01, dt=1e-4, parameters={"mu": 0.3})
     again = ss.solve(system, t_end=0.01, dt=1e-4)
     assert np.abs(rough.q - slow.q).max() > 1e-4

@@ -6,7 +6,7 @@ import pytest
 
 import stickslip as ss
 from stickslip import math
-from stickslip.engine import program as programs
+from stickslip.engine import builder
 from stickslip.engine.bounds import bounds
 
 MASS, INERTIA = ss.inertia.sphere(0.05, density=1000)
@@ -46,7 +46,7 @@ def test_sleep_changes_no_bit(method, monkeypatch):
     options = {"method": method, "progress": False, "energy_alarm": False}
     with_sleep = ss.solve(heap(), 0.8, 4e-3, **options)
     assert with_sleep.P_N[:, 6].max() > 0  # the wall is hit
-    monkeypatch.setattr(programs, "FEWEST", 10**9)
+    monkeypatch.setattr(builder, "FEWEST", 10**9)
     assert equal(with_sleep, ss.solve(heap(), 0.8, 4e-3, **options))
 
 
