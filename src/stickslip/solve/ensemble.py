@@ -119,7 +119,7 @@ def ensemble(
     pieces = np.array_split(np.flatnonzero(~refused), count)
     inputs = np.hstack([values, q, u])
     with ThreadPoolExecutor(count) as pool:
-        for outcome in [pool.submit(_run_many, scheme, program, start, inputs, at, p, results, done) for p in pieces]:
+        for outcome in [pool.submit(run_many, scheme, program, start, inputs, at, p, results, done) for p in pieces]:
             outcome.result()
     first = at == 0
     results[:, first, 0], done[~refused & (done < at[-1])] = t_start, -1
@@ -135,7 +135,7 @@ def ensemble(
     )
 
 
-def _run_many(
+def run_many(
     scheme: Scheme,
     program: Any,
     start: Start,

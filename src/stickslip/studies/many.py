@@ -24,7 +24,7 @@ from stickslip.errors import MethodError, OptionError
 from stickslip.model.system import System
 from stickslip.schemes import EventDriven, Scheme
 from stickslip.schemes.spec import scheme_of
-from stickslip.solve.ensemble import _run_many as run_many
+from stickslip.solve.ensemble import run_many
 from stickslip.solve.outfile import fingerprint
 from stickslip.solve.prepared import check_capability, check_start, compiled, prepare, program_of
 from stickslip.studies.journal import Journal

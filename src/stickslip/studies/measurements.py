@@ -47,13 +47,14 @@ class Measurements:
                 raise StudyError(f"data[{name!r}] does not vary: nothing can be learnt from it")
             self.columns[name] = ("q", q.index(name), column) if name in q else ("u", u.index(name), column)
         contacts = prepare(system).names.contacts
+        plain = [n for b in system.blocks if b.canonical for n in b.q_names] if system.n_q == system.n_u else []
         for contact, times in dict(data.get("impacts", {})).items():
             if contact not in contacts:
                 raise OptionError(f"{system.name}: {unknown_name('contact', contact, contacts)}")
             self.impacts[contact] = np.sort(_numbers(times, f"impacts of {contact}"))
         for name, values in dict(data.get("amplitudes", {})).items():
-            if name not in q or not system.blocks[0].canonical:
-                raise OptionError(f"amplitudes of {name!r}: {unknown_name('coordinate with qdot = u', name, q)}")
+            if name not in plain:
+                raise OptionError(f"amplitudes of {name!r}: {unknown_name('coordinate with qdot = u', name, plain)}")
             self.amplitudes[name] = (q.index(name), _numbers(values, f"amplitudes of {name}"))
         if not self.columns and not self.impacts and not self.amplitudes:
             raise OptionError("data must hold coordinates, velocities, impacts or amplitudes beside t")
