@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import stickslip as ss
-from stickslip.errors import InitialStateError, MethodError, ModelError, OptionError, TunnellingWarning
+from stickslip.detected import COLUMNS
+from stickslip.errors import InitialStateError, MethodError, ModelError, TunnellingWarning
 from stickslip.schemes import METHODS
 
 G = 9.81
@@ -70,7 +71,7 @@ def test_frictionless_discs_move_as_declared_ones(method):
 
 @pytest.mark.parametrize("method", sorted(NOT_ABLE))
 def test_schemes_that_cannot_say_so(method):
-    with pytest.raises((MethodError, OptionError), match=r"cannot (follow|treat)"):
+    with pytest.raises(MethodError, match=r"cannot (follow|have|treat)"):
         solve(two_balls(True), 0.1, 1e-3, method=method)
 
 
@@ -186,17 +187,86 @@ def test_contacts_are_saved_and_runs_continue(tmp_path):
     s = two_balls(True)
     solution = solve(s, 0.2, 1e-3)
     again = ss.load(solution.save(tmp_path / "balls.h5"))
-    for name in ("step", "row", "shapes", "features", "point", "normal", "gap", "percussion"):
+    for name in COLUMNS:
         np.testing.assert_array_equal(getattr(again.contacts, name), getattr(solution.contacts, name))
     half = solve(s, 0.1, 1e-3)
     rest = solve(s, 0.2, 1e-3, start=half.state)
-    np.testing.assert_allclose(rest.q[-1], solution.q[-1], atol=1e-8)
+    np.testing.assert_array_equal(rest.q, solution.q[100:])  # bit for bit
+    assert rest.state.same(solution.state)
+    np.testing.assert_array_equal(
+        rest.contacts.percussion, solution.contacts.where(solution.contacts.step > 100).percussion
+    )
     thin = solve(s, 0.2, 1e-3, save_every=10)
     np.testing.assert_array_equal(thin.q[-1], solution.q[-1])
     assert thin.contacts.row.max() == 20
-    for ask in (ss.events, lambda x: ss.energy_ledger(x, s)):
-        with pytest.raises(OptionError, match="detected contacts"):
-            ask(solution)
+    for pair in (("a", "b"), ("a", "ground"), ("b", "ground")):
+        few, all_of_them = thin.contacts.between(*pair), solution.contacts.between(*pair)
+        assert len(few) < len(all_of_them)
+        np.testing.assert_allclose(few.percussion.sum(axis=0), all_of_them.percussion.sum(axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("every", [1, 7])
+def test_contacts_go_to_a_file_as_they_come(tmp_path, every):
+    s, file = two_balls(True), tmp_path / "balls.h5"
+    whole = solve(s, 0.2, 1e-3, save_every=every)
+    solve(s, 0.12, 1e-3, save_every=every, out=file)
+    streamed = ss.resume(file, s, t_end=0.2)
+    np.testing.assert_array_equal(streamed.q, whole.q)
+    for name in COLUMNS:
+        np.testing.assert_array_equal(getattr(ss.load(file).contacts, name), getattr(whole.contacts, name))
+
+
+def test_a_stepper_follows_detected_contacts():
+    s = two_balls(True)
+    whole = solve(s, 0.2, 1e-3)
+    with ss.stepper(s, dt=1e-3) as sim:
+        sim.step(100)
+        there = sim.state
+        sim.step(60)
+        sim.state = there  # and back again
+        piece = sim.run(0.2)
+        np.testing.assert_array_equal(piece.q, whole.q[100:])
+        last = whole.contacts.at(200)
+        np.testing.assert_array_equal(sim.contacts.percussion, last.percussion)
+        np.testing.assert_array_equal(piece.contacts.at(100).percussion, last.percussion)
+        sim.set({"touch.friction": 0.0})
+        sim.step()
+        assert not sim.contacts.P_F.any()
+
+
+def test_a_stepper_stops_at_an_event_between_detected_contacts():
+    s, ball = falling_ball(0.5)
+    with ss.stepper(s, dt=1e-3) as sim:
+        piece = sim.run(1.0, stop=ball.u[2] - 1.0)  # after the impact it flies up, slower and slower
+        assert piece.u[-1, 2] == pytest.approx(1.0, abs=1e-5)
+        assert 0 < piece.contacts.P_N.sum() == pytest.approx(ball.mass * 1.5 * np.sqrt(2 * 9.81), rel=5e-3)
+
+
+def falling_ball(restitution: float) -> tuple[ss.System, ss.RigidBody]:
+    s = ss.System("falling ball")
+    ball = s.add(ss.solid("ball", ss.Sphere(ss.ground.point(0, 0, 1.1), 0.1), density=1000))
+    s.add(ss.Gravity([0, 0, -9.81]))
+    floor = ss.Plane([0, 0, 0], [0, 0, 1])
+    s.add(ss.Collisions("contacts", [ball, floor], friction=0.3, restitution=restitution))
+    return s, ball
+
+
+def test_events_and_ledger_of_detected_contacts():
+    s, ball = falling_ball(0.5)
+    solution = solve(s, 1.0, 1e-3)
+    found = ss.events(solution)
+    impacts = found.of("impact")
+    assert [e.contact for e in impacts] == ["ball - ground"] * len(impacts)
+    fall = np.sqrt(2 / 9.81)
+    np.testing.assert_allclose(impacts.times[:2], [fall, 2 * fall], atol=2e-3)
+    v = np.sqrt(2 * 9.81)
+    assert impacts[0].before == pytest.approx(-v, rel=5e-3)
+    assert impacts[0].after == pytest.approx(0.5 * v, rel=5e-3)
+    ledger = ss.energy_ledger(solution, s)
+    lost = ledger.by_contact["impacts"]["ball - ground"]
+    first = -0.5 * ball.mass * v**2 * (1 - 0.25)
+    assert lost == pytest.approx(first * (1 + 0.25), rel=0.02)
+    assert abs(ledger.totals["remainder"]) < 0.02 * abs(lost)
 
 
 # --- statics and waves ------------------------------------------------------------------------------------------------
@@ -337,3 +407,38 @@ def test_joined_bodies_do_not_touch_unless_asked():
                 solve(s, 0.01, 1e-3)
         else:
             solve(s, 0.01, 1e-3)
+
+
+def pile(n: int, friction: float = 0.3) -> ss.System:
+    """A heap of n spheres in a box."""
+    s = ss.System("pile")
+    radius, width = 0.05, 5
+    m, J = ss.inertia.sphere(radius, density=1000)
+    k = np.arange(n)
+    places = np.column_stack([k % width, k // width % width, k // width**2]) * 2.2 * radius
+    places += np.random.default_rng(0).uniform(-0.08 * radius, 0.08 * radius, places.shape) + 1.2 * radius
+    bodies = s.add_many(ss.RigidBody("ball", mass=m, inertia=J), position=places)
+    s.add(ss.Gravity([0, 0, -G]))
+    side = (width * 2.2 + 0.2) * radius
+    planes = [([0, 0, 0], [1, 0, 0]), ([0, 0, 0], [0, 1, 0]), ([side, 0, 0], [-1, 0, 0]), ([0, side, 0], [0, -1, 0])]
+    walls = [FLOOR, *[ss.Plane(*plane) for plane in planes]]
+    s.add(ss.Collisions("pile", [*[ss.Sphere(body.point(), radius) for body in bodies], *walls], friction=friction))
+    return s
+
+
+@pytest.mark.parametrize("method", ["rattle", "moreau"])
+def test_a_pile_is_swept_and_loses_energy_alone(method):
+    """A hundred spheres: many contacts are swept, no gap is lost, energy only falls, momentum is that of weight and walls."""
+    s = pile(100)
+    solution = solve(s, 0.25, 1e-3, method=method, tol=1e-6)
+    assert solution.stats.solved_by["contact sweeps"] > 100
+    assert solution.stats.residuals.max() < 1e-6
+    if method == "rattle":
+        assert solution.contacts.gap.min() > -5e-6 * 0.05
+    energy = solution.kinetic + solution.potential
+    assert np.diff(energy).max() < 1e-6 * np.ptp(energy)
+    mass = s.parts[0].mass
+    fixed = solution.contacts.where(solution.contacts.shapes[:, 1] >= 100)
+    impulse = fixed.percussion.sum(axis=0) - [0, 0, 100 * mass * G * 0.25]
+    momentum = mass * solution.u[-1].reshape(100, 6)[:, :3].sum(axis=0)
+    np.testing.assert_allclose(momentum, impulse, atol=1e-5)

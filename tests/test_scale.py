@@ -6,9 +6,10 @@ import pytest
 import stickslip as ss
 from stickslip.engine.advance import Clock, Options, advance, workspace
 from stickslip.engine.derive import derive, derive_template
-from stickslip.engine.detected import Detected, occupy, own_tables
+from stickslip.engine.detected import Detected, own_tables
 from stickslip.engine.fields import DT, PERCUSSIONS, Q_0, Q_1, T_0, T_1, U_0, U_1
 from stickslip.engine.program import assemble
+from stickslip.engine.rooms import occupy
 from stickslip.jit import jit, records
 from stickslip.model.declaration import Equations
 from stickslip.native.call import call_apart

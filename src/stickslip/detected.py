@@ -20,8 +20,10 @@ class DetectedContacts:
     | `point`, `normal` | place, and normal from the second to the first shape, at the start of the step |
     | `gap` | at the end of the step |
     | `percussion` | on the first shape over the step, as a vector in space |
+    | `before`, `after` | velocity of the first shape relative to the second where they touch, at the start and at the end |
 
-    Contacts that stay open are there too, as long as they are near.
+    Contacts that stay open are there too, as long as they are near. With save_every a row stands for all steps that end in
+    one row of the solution: the percussion is their sum, everything else as it was last.
     """
 
     labels: tuple[str, ...]
@@ -33,6 +35,8 @@ class DetectedContacts:
     normal: np.ndarray
     gap: np.ndarray
     percussion: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
 
     def __len__(self) -> int:
         return len(self.step)
@@ -41,6 +45,11 @@ class DetectedContacts:
     def P_N(self) -> np.ndarray:
         """Normal percussions."""
         return np.einsum("ij,ij->i", self.percussion, self.normal)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The two shapes of every contact, as one text."""
+        return tuple(f"{self.labels[i]} - {self.labels[j]}" for i, j in self.shapes.tolist())
 
     @property
     def P_F(self) -> np.ndarray:
@@ -63,4 +72,4 @@ class DetectedContacts:
         return DetectedContacts(self.labels, **arrays)
 
 
-COLUMNS = ("step", "row", "shapes", "features", "point", "normal", "gap", "percussion")
+COLUMNS = ("step", "row", "shapes", "features", "point", "normal", "gap", "percussion", "before", "after")

@@ -11,7 +11,8 @@ A scheme that captures events does not report them; they are read off the trajec
   slip and reversal (slip turns round within one step) are the changes. Friction without a normal contact is always
   closed.
 
-No threshold is below ten times the tolerance of the run.
+No threshold is below ten times the tolerance of the run. Two shapes whose contacts are detected are one contact, under the
+names of both.
 
 Times are those of the motion without contact, continued to second order: an impact where the gap vanishes, the
 beginning of stick where slip does. Impacts that accumulate follow a geometric series,
@@ -29,6 +30,7 @@ from typing import overload
 
 import numpy as np
 
+from stickslip.analysis.pairs import pairs_as_contacts
 from stickslip.errors import OptionError
 from stickslip.notebook import ShownAsText
 from stickslip.solution import Solution
@@ -137,10 +139,9 @@ def events(solution: Solution) -> Events:
     """
     if not isinstance(solution, Solution):
         raise OptionError(f"events are read off a Solution, got {solution!r}")
-    if solution.contacts is not None:
-        raise OptionError("events of detected contacts cannot be told yet; `solution.contacts` has their percussions")
     if len(solution) < 2:
         return Events(())
+    solution = pairs_as_contacts(solution)
     found: list[Event] = []
     accumulations: list[Accumulation] = []
     closed = np.zeros(solution.gap.shape, bool)
@@ -185,6 +186,7 @@ def _closed(solution: Solution, k: int) -> tuple[np.ndarray, np.ndarray, np.ndar
     carries = np.concatenate([[False], P[1:] > 1e-10 * P.max(initial=0.0)])
     free = ~carries[1:]
     rates = np.abs(dv[free]) / dt[free] if free.any() else np.abs(dv) / dt
+    rates = rates[np.isfinite(rates)]  # a detected pair has no velocity where it is not near
     a = float(np.median(rates)) if rates.size else 0.0
     v_res = np.maximum(2 * a * np.concatenate([dt[:1], dt]), _tolerance(solution))
     struck = np.concatenate([[False], carries[1:] & (v[:-1] < -v_res[1:])])

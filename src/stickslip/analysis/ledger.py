@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stickslip.analysis.pairs import work_of_detected
 from stickslip.errors import OptionError
 from stickslip.model.system import System
 from stickslip.notebook import ShownAsText
@@ -140,18 +141,16 @@ def energy_ledger(solution: Solution, system: System) -> EnergyLedger:
     """
     if not isinstance(solution, Solution) or not isinstance(system, System):
         raise OptionError(f"energy_ledger needs a Solution and its System, got {solution!r} and {system!r}")
-    if solution.contacts is not None:
-        raise OptionError(
-            "there is no energy ledger of detected contacts yet; `solution.contacts` has their percussions"
-        )
     work, names = work_of_steps(solution, system), solution.names
+    pairs, impacts, friction = work_of_detected(solution)
+    work["impacts"], work["friction"] = np.hstack([work["impacts"], impacts]), np.hstack([work["friction"], friction])
     return EnergyLedger(
         t=solution.t,
         kinetic=solution.kinetic,
         potential=solution.potential,
         **work,
-        contacts=names.contacts,
-        frictions=names.friction,
+        contacts=(*names.contacts, *pairs),
+        frictions=(*names.friction, *pairs),
         system=str(solution.provenance.get("system", "")),
         method=str(solution.provenance.get("method", "")),
     )

@@ -201,6 +201,36 @@ def _speeds(bodies: np.ndarray, arms: np.ndarray, dimension: int, u: np.ndarray)
     return speed
 
 
+@jit
+def assign(
+    scene: Scene, type_of: np.ndarray, capacity: np.ndarray, old: Contacts, new: Contacts, counts: np.ndarray,
+    which: np.ndarray, starts: np.ndarray, before: np.ndarray,
+) -> bool:  # fmt: skip
+    """Give each contact a row among those of its type, the kind of contact and of the two bodies; False if rooms are small.
+
+    type_of: by code of a type its place, or -1, and `capacity` its room. Results: contacts by code, and for each contact the
+    type, first coordinates and velocities of its bodies, and its row at the last detection.
+    """
+    counts[:] = 0
+    fits = True
+    for c in range(new.found[0]):
+        a, b = new.body[c, 0], new.body[c, 1]
+        code = (new.kind[c] * 4 + scene.bodies[a, 0]) * 4 + scene.bodies[b, 0]
+        new.place[c, 0], new.place[c, 1], t = code, counts[code], type_of[code]
+        counts[code] += 1
+        which[c] = t
+        if t < 0 or counts[code] > capacity[t]:
+            fits = False
+        k = 0
+        for body in (a, b):
+            if scene.bodies[body, 0] != FIXED:
+                starts[c, k], starts[c, k + 1] = scene.bodies[body, 2], scene.bodies[body, 3]
+                k += 2
+        o = new.before[c]
+        before[c] = old.place[o, 1] if o >= 0 and old.place[o, 0] == code else -1
+    return fits
+
+
 def contacts_for(
     scene: Scene, q: np.ndarray, u: np.ndarray | None = None, dt: float = 0.0, old: Contacts | None = None
 ) -> Contacts:

@@ -60,6 +60,7 @@ class Contacts(NamedTuple):
     normal: np.ndarray
     tangent: np.ndarray
     before: np.ndarray  # its row at the last detection, or -1
+    place: np.ndarray  # code of its type, and its row among those of this type
     numbers: np.ndarray
 
 
@@ -83,6 +84,7 @@ def empty_contacts(capacity: int) -> Contacts:
         real(3),
         real(3),
         whole(),
+        whole(2),
         real(NUMBERS),
     )
 

@@ -94,6 +94,7 @@ class Numbering:
             at = np.cumsum([0, *[instance.type.n[x] for instance in self.instances]])
             self._own[x], self.size[x] = at[:-1], int(at[-1])
         self.n_parameters, self.n_numbers = len(model.system.parameter_symbols()), 0
+        self.declared = dict(self.size)  # without the room for what is detected
         self.kinds = (*self._sorted(), *map(self._room, detected))
 
     def _room(self, detected: Detected) -> Kind:

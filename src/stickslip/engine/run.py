@@ -23,6 +23,7 @@ CHEAP = 5  # attempts of the compiled loop before other solvers are asked
 NOTHING = np.zeros((0, 4), np.int64)  # a program without instructions
 ROUNDING = 1e-9  # of a step, that the last time may miss t_end by
 CHUNK_SECONDS = 0.1  # of compiled steps between two looks at the clock and at Ctrl-C
+MOST_DENSE = 3000  # unknowns of a linearised problem that is solved as a dense one
 CHUNK_ROWS = 4096  # that one chunk has at most
 HALVINGS = 10  # of a step that could not be solved, if steps may be subdivided
 
@@ -58,6 +59,7 @@ class Failure(NamedTuple):
     remedy: str = ""
     rows: tuple[tuple[str, int], ...] = ()  # constraints and contacts that did not close: space and number
     problem: Any = None  # the linearised one-step problem
+    names: tuple[str, ...] = ()  # of what did not close and has no number: detected contacts
 
 
 class Rows(NamedTuple):
@@ -102,49 +104,61 @@ class Run(Protocol):
 class ProgramRun:
     """A run of a program of stages. `step` leads from its state to the next; `advance` is the loop."""
 
-    def __init__(self, program: Program, start: Start, extra: tuple[Field, ...] = ()):
-        from stickslip.engine.advance import Clock, Options, workspace
-        from stickslip.engine.naps import allow_naps
+    naps = True  # whether contacts that are far away may sleep
 
-        layout = program.layout
-        self.program, self.steps, self.done, self.stages = program, start.steps, 0, program.solved
+    def __init__(self, program: Program, start: Start, extra: tuple[Field, ...] = ()):
+        from stickslip.engine.advance import Clock, Options
+
+        self.steps, self.done, self.extra = start.steps, 0, extra
         self.failure: Failure | None = None
         self.seconds, self.method = 0.0, start.method
         self.rescued_by: dict[str, int] = {}  # how often which solver found what Newton's method did not
         self.subdivides, self.subdivided = start.subdivide, 0
         self._trouble: Any = None
-        self.remembered = tuple(dict.fromkeys([*program.memory, *extra]))
-        self.memory = np.zeros(layout.total)
+        self.crowd: Any = None  # solves stages with many contacts, where there are (`engine.crowd`)
+        self._use(program)
+        layout = program.layout
         self.memory[: layout.parameters] = start.parameters
-        self.work, self.options = workspace(program), Options(start.tol, start.max_iterations, start.prox)
-        self.tables = program.tables
-        if program.watch.size and not extra:
-            self.tables = own_tables(program)
-            allow_naps(self.tables, self.work)
         self._seen = self.memory[: layout.parameters].copy()
+        self.options = Options(start.tol, start.max_iterations, start.prox)
         end = start.t_end - ROUNDING * start.dt if program.decides_step else math.inf
         t_0, t_1, dt = (layout.start[each] for each in (T_0, T_1, DT))
         self.clock = Clock(t_0, t_1, dt, start.t, start.dt, end, 0)
-        fields = [*RESULTS, *extra]
-        self.columns = {"t": 1} | {each.name: layout.size[each] for each in fields}
-        self.record = layout.places(T_1, *fields)
         self.first = 0 if start.state is None else start.state.step
         self.first_row = np.zeros(self.record.size)
         self._loop: Callable[..., tuple[int, int]] | None = None
         self._iterations = np.zeros((CHUNK_ROWS, len(program.solved)), np.int64)
         self._residuals = np.zeros((CHUNK_ROWS, len(program.solved)))
         if start.state is None:
+            self.first_row[: 1 + start.q.size + start.u.size] = np.concatenate([[start.t], start.q, start.u])
+            self.row = self.first_row  # of the last step
             self.memory[layout.places(Q_0)], self.memory[layout.places(U_0)] = start.q, start.u
             self._begin()
-            further = 1 + sum(layout.size[each] for each in RESULTS)
+            further = 1 + sum(self.columns[each.name] for each in RESULTS)
             self.first_row[further:] = self.memory[self.record[further:]]
-            self.first_row[: 1 + start.q.size + start.u.size] = np.concatenate([[start.t], start.q, start.u])
         else:
-            extras = [start.state.memory[each.name] for each in extra]
-            nothing = np.zeros(sum(layout.size[each] for each in RESULTS[2:]))
+            extras = [start.state.memory[each.name][: self.columns[each.name]] for each in extra]
+            nothing = np.zeros(sum(self.columns[each.name] for each in RESULTS[2:]))
             self.first_row[:] = np.concatenate([[start.state.t], start.state.q, start.state.u, nothing, *extras])
             self.state = start.state
-        self.row = self.first_row  # of the last step
+            self.row = self.first_row
+
+    def _use(self, program: Program) -> None:
+        """Work with this program: its tables, a memory, scratch arrays, and which places make up a row of results."""
+        from stickslip.engine.advance import workspace
+        from stickslip.engine.naps import allow_naps
+
+        layout, declared = program.layout, program.numbering.declared
+        self.program, self.tables, self.stages = program, program.tables, program.solved
+        self.remembered = tuple(dict.fromkeys([*program.memory, *self.extra]))
+        self.memory, self.work = np.zeros(layout.total), workspace(program)
+        if self.naps and program.watch.size and not self.extra:
+            self.tables = own_tables(program)
+            allow_naps(self.tables, self.work)
+        fields = [*RESULTS, *self.extra]
+        self.columns = {"t": 1} | {each.name: declared[each.space] for each in fields}
+        places = [layout.places(each)[: declared[each.space]] for each in fields]
+        self.record = np.concatenate([layout.places(T_1), *places])
 
     # -- state -----------------------------------------------------------------------------------------------------
 
@@ -205,7 +219,8 @@ class ProgramRun:
         if self.work.nap[0] and not np.array_equal(self.memory[: self._seen.size], self._seen):
             self._awake()  # parameters have changed
         cheap, rest = self.options._replace(attempt_1=CHEAP), self.options._replace(attempt_0=CHEAP)
-        options, where = cheap, (-1, -1)
+        evaluate = self.options._replace(attempt_1=1, iterations=0)
+        options, where = cheap if self.crowd is None else evaluate, (-1, -1)
         signals[RESUMED] = 0
         while True:
             loop = self._loop or self._first_loop()
@@ -226,6 +241,12 @@ class ProgramRun:
             )
             if failed < 0 or signals[RESUMED] != STOPPED:  # what does not settle in turn cannot be resumed
                 return done, failed
+            if options is evaluate:
+                if not self._sweep(failed, done - first, (done, int(signals[INSTRUCTION]))):
+                    options = cheap
+                signals[RESUMED] = GO_ON
+                self._residuals[done - first, failed] = 0.0
+                continue
             tried = tried + 1 if where == (done, signals[INSTRUCTION]) else 1
             where = (done, int(signals[INSTRUCTION]))
             if tried == 1 and self._rescue(failed):
@@ -238,10 +259,20 @@ class ProgramRun:
             signals[RESUMED] = GO_ON
             self._residuals[done - first, failed] = 0.0
 
+    def _sweep(self, k: int, row: int, where: tuple[int, int]) -> bool:
+        """Solve a stage with many contacts; False if Newton's method is to take over."""
+        assert self.crowd is not None
+        self._iterations[row, k] += 1
+        return self.crowd.solve(self.tables, k, self.memory, self.work, self.options, where)
+
     def _rescue(self, failed: int) -> bool:
         """Find a better start for a stage that the compiled attempts did not solve."""
-        from stickslip.engine.rescue import rescue
+        from stickslip.engine.rescue import Rescue, rescue
 
+        if self.crowd is not None and self.tables.problems[failed]["n"] > MOST_DENSE:
+            nothing = np.zeros(int(self.tables.problems[failed]["n"]))
+            self._trouble = Rescue(False, np.inf, ("contact sweeps", "robust"), None, False, nothing)
+            return False
         self._trouble = rescue(self.tables, failed, self.memory, self.work, self.options)
         if self._trouble.solved:
             for solver in self._trouble.solvers[-1:]:
@@ -283,6 +314,7 @@ class ProgramRun:
         self.clock = clock._replace(start=self.t, step=dt)
         rows = np.empty((2, self.record.size))
         _, failed = self._call(NOTHING, self.program.step, self.program.carry, 0, 1, rows)
+        self._looked(rows[1])
         self._awake()
         self.memory[:], self.clock = before, clock
         self._iterations[0], self._residuals[0] = stats
@@ -291,10 +323,20 @@ class ProgramRun:
         return rows[1]
 
     @property
+    def swept(self) -> dict[str, int]:
+        """How many stages with many contacts were solved by sweeps."""
+        return {}
+
+    def _looked(self, row: np.ndarray) -> None:
+        """A step was looked at, which ends with this row; its marks are still in the memory."""
+
+    @property
     def solved_by(self) -> dict[str, int]:
         """How many stages each means has solved: Newton's method from its first start, from zero, or what came after."""
         counts, rescued = self.work.solved_by, sum(self.rescued_by.values())
-        own = {"newton": int(counts[0]) - rescued, "newton from zero": int(counts[1])}
+        swept = self.swept
+        newton = int(counts[0]) - rescued - sum(swept.values())
+        own = {**swept, "newton": newton, "newton from zero": int(counts[1])}
         own |= {"newton with compliance": int(counts[2:].sum())} | self.rescued_by
         own |= {"subdivision": self.subdivided}
         return {name: count for name, count in own.items() if count}
@@ -451,7 +493,7 @@ class ProgramRun:
 
     def _unclosed(self, errors: np.ndarray, failed: int) -> tuple[tuple[str, int], ...]:
         """The constraints and contacts with the largest errors above the tolerance, at most five."""
-        tables, layout = self.program.tables, self.program.layout
+        tables, layout = self.tables, self.program.layout
         stage = tables.problems[failed]
         found: list[tuple[str, int]] = []
         for i in np.argsort(-errors)[:20]:

@@ -30,12 +30,14 @@ impacts: a contact that leaves slower than `rest_velocity` stays closed, which e
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import casadi as ca
 
 from stickslip.engine.derive import Model, PartType, Percussions, require_balls
 from stickslip.engine.fields import PERCUSSIONS, Q_1, U_0, U_1
+from stickslip.engine.numbering import Detected
 from stickslip.engine.program import Program, assemble
 from stickslip.engine.run import Run, Start
 from stickslip.engine.stage import Stage
@@ -210,7 +212,7 @@ class EventDriven(Scheme):
                     f"the smallest that makes sense is {least:.1e}"
                 )
 
-    def compile(self, model: Model) -> tuple[Model, dict[str, Program]]:
+    def compile(self, model: Model, detected: Sequence[Detected] = ()) -> tuple[Model, dict[str, Program]]:
         """Each of the problems (1) to (5) as a program of one stage."""
         require_balls(model, "method 'event-driven'")
         stages = (motion, choice, impact, project_positions, project_velocities)

@@ -13,13 +13,14 @@ A scheme that is not a program of stages overrides `compile` and `start` instead
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from stickslip.engine.derive import Model
 from stickslip.engine.fields import Q_0, Q_1, RESULTS, U_0, U_1, Carry, Field
 from stickslip.engine.flow import Step
+from stickslip.engine.numbering import Detected
 from stickslip.engine.program import assemble
 from stickslip.engine.run import ProgramRun, Run, Start
 from stickslip.errors import MethodError
@@ -92,10 +93,20 @@ class Scheme:
         """Stages of a step."""
         raise NotImplementedError
 
-    def compile(self, model: Model) -> Any:
-        """What can be kept for all runs of a model: here the compiled program of the stages."""
-        results = (*RESULTS, *self.extra)
-        return assemble(model, begin=self.begin(), step=self.step(), carry=self.carry, results=results, name=self.name)
+    def compile(self, model: Model, detected: Sequence[Detected] = ()) -> Any:
+        """What can be kept for all runs of a model: here the compiled program of the stages.
+
+        detected: kinds of contacts that come and go, with room for so many of each.
+        """
+        return assemble(
+            model,
+            begin=self.begin(),
+            step=self.step(),
+            carry=self.carry,
+            results=(*RESULTS, *self.extra),
+            detected=detected,
+            name=self.name,
+        )
 
     def start(self, compiled: Any, start: Start) -> Run:
         """A run from a state, with what `compile` returned."""

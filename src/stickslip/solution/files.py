@@ -205,6 +205,7 @@ def write_pieces(
     names: Names,
     provenance: dict[str, Any],
     state: State,
+    found: Iterable[DetectedContacts] | None = None,
 ) -> None:
     """Write a result that comes in pieces, arrays ("array.q", "extra.height") and (iterations, residuals); `rows` in all.
 
@@ -240,6 +241,8 @@ def write_pieces(
                 file["names"] = json.dumps({f.name: getattr(names, f.name) for f in fields(Names)})
                 file["provenance"] = json.dumps(provenance, default=_plain)
                 _write_state(file, state)
+                if found is not None:
+                    _append_contacts(file, found)
             sign(unfinished)
             unfinished.replace(path)
         finally:
@@ -248,6 +251,21 @@ def write_pieces(
         raise ResultFileError(
             f"cannot write {path}: {error}. Nothing is lost: free some space and call ss.resume."
         ) from error
+
+
+def _append_contacts(file: h5py.File, pieces: Iterable[DetectedContacts]) -> None:
+    """Write a table of detected contacts that comes in pieces."""
+    group = file.create_group("contacts")
+    for piece in pieces:
+        group.attrs["labels"] = json.dumps(piece.labels)
+        for name in CONTACT_COLUMNS:
+            array = getattr(piece, name)
+            if name not in group:
+                group.create_dataset(name, data=array, maxshape=(None, *array.shape[1:]), chunks=True)
+            else:
+                first = len(group[name])
+                group[name].resize(first + len(array), axis=0)
+                group[name][first:] = array
 
 
 SIGNATURE = b"\nstickslip sha256 "

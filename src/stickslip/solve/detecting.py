@@ -1,421 +1,422 @@
 """A run whose contacts are detected at the start of every step.
 
-A detected contact occupies a slot: a contact part of the right kind between the right bodies, whose parameters detection
-writes. Slots that are not needed are parked far away. Where there are not enough, the program is rebuilt, for the pairs that
-are near now and will be soon, and the state moves over; nothing is compiled for that but kinds of contacts that are new.
+A detected contact is an instance of a part type: a kind of contact between two kinds of bodies (`collide.templates`). The
+program has room for so many of each, and any two bodies can take any row of it. Detection and the writing of rows are compiled.
+Only when a room is full, or a type is met for the first time, is the program assembled anew, with half as much room again.
 """
 
 from __future__ import annotations
 
+import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from stickslip.detected import DetectedContacts
-from stickslip.engine.derive import derive
-from stickslip.engine.fields import RESULTS, Field, Space
-from stickslip.engine.run import Failure, Keep, ProgramRun, Rows, Start
+from stickslip.engine.fields import DT, PERCUSSIONS, T_0, T_1, Space
+from stickslip.engine.numbering import Detected
+from stickslip.engine.program import Program
+from stickslip.engine.run import CHUNK_ROWS, Failure, ProgramRun, Rows, Start
 from stickslip.engine.state import State
-from stickslip.errors import InitialStateError, MethodError, ModelError, TunnellingWarning
+from stickslip.errors import InitialStateError, MethodError, ModelError, OptionError, TunnellingWarning
 from stickslip.model.collisions import collisions_of
-from stickslip.model.frames import Carrier, Ground, ground
+from stickslip.model.frames import Ground
 from stickslip.model.system import System
 from stickslip.schemes import Scheme
-from stickslip.solve.prepared import check_capability, prepare
+from stickslip.solve.found import ContactTable
+from stickslip.solve.prepared import check_capability, compiled, prepare
 
-AHEAD = 10.0  # steps that a rebuild looks ahead
-IDLE = 200  # steps after which a slot that was not needed is given up at the next rebuild
-FAR = 1e6  # gap of a parked slot
+CODES = 5 * 4 * 4  # kinds of contacts, of first and second bodies
+SMALLEST = 8  # contacts that a room holds
+ABLE = "rattle, moreau, theta, lobatto, generalized-alpha and half-explicit can"
+# What a state holds besides the fields of the program.
+ROOMS, PLACES, KEYS, TANGENTS = (f"contacts.{name}" for name in ("rooms", "places", "keys", "tangents"))
 
-Place = tuple[int, int, int]  # kind of contact, first and second body
 
-
-class DetectingRun:
+class DetectingRun(ProgramRun):
     """A run of a program whose contacts come and go; see the module's docstring."""
+
+    _crowd: Any
+    _past_crowds: list[Any]
 
     def __init__(
         self, system: System, scheme: Scheme, start: Start, parameters: Mapping[str, float], initial_tol: float
     ):
-        from stickslip.collide.detect import detect, room_for
         from stickslip.collide.scene import empty_contacts, scene_of
 
         collisions = collisions_of(system)
         if collisions is None:
             raise ModelError(f"{system.name}: there is nothing to detect; it has no Collisions")
-        self.system, self.scheme, self.start, self.collisions = system, scheme, start, collisions
+        if type(scheme).compile is not Scheme.compile:
+            raise MethodError(f"method {scheme.name!r} cannot follow contacts that are detected; {ABLE}")
+        self.system, self.scheme, self.collisions = system, scheme, collisions
         self.scene = scene_of(system, collisions, parameters)
-        self.detect, self.room_for, self.empty = detect, room_for, empty_contacts
         self.frictional = bool(self.scene.laws[:, :, 0].any())
-        self.room, self.old, self.new = room_for(self.scene, 64), empty_contacts(64), empty_contacts(64)
-        names = prepare(system).names
-        self.own = {Space.N: len(names.contacts), Space.F: sum(names.friction_sizes)}
-        self.slip = 0 if not self.frictional else 1 if collisions.dimension == 2 else 2
-        self.slots: list[Place] = []
-        self.holds: list[tuple[int, int, int] | None] = []  # identity of the contact in each slot
-        self.used: list[int] = []  # step in which a slot was needed last
-        self.done, self.seconds = 0, 0.0
-        self.failure: Failure | None = None
-        self.steps, self.rebuilds = start.steps, 0
-        self.earlier: dict[str, int] = {}  # stages that programs before this one have solved, by solver
-        self.table: list[tuple[int, Any]] = []
-        self.watched = getattr(scheme.facts, "contact_level", "") != "position"
-        self.bodies = self._bodies()
-        q, u = start.q, start.u
-        found = self._look(q, u, start.dt)
+        self.labels = labels_of(collisions.shapes)
+        self.found: list[tuple[int, np.ndarray]] = []  # steps and their contacts, of the last call of `step`
+        self._law_names = [k for k, name in enumerate(parameters) if name.startswith(f"{collisions.name}.")]
+        self._law_values = start.parameters[self._law_names].copy()
+        self._watched = getattr(scheme.facts, "contact_level", "") != "position"
+        self._thin = np.full(len(self.scene.bodies), np.inf)
+        np.minimum.at(self._thin, self.scene.shapes[:, 1], self.scene.reach)
+        self._counts = np.zeros(CODES, np.int64)
+        self._crowd, self._past_crowds = None, []
+        self._old, self._new = empty_contacts(64), empty_contacts(64)
+        self._make_room(64)
+        self._rooms: dict[int, int] = {}  # capacity by code
+        self.rebuilds = -1
         if start.state is None:
-            self._require_apart(found, initial_tol)
-        self.inner = self._build(start.state)
-        self.stages = self.inner.stages
-        self.columns = {name: self._width(name, width) for name, width in self.inner.columns.items()}
-        self.first_row = self._own_columns(self.inner.first_row[None, :])[0]
-        self.failure = self.inner.failure
-
-    # -- what a run shows --------------------------------------------------------------------------------------------
-
-    @property
-    def complete(self) -> bool:
-        """Whether the end time is reached."""
-        return self.done >= self.steps
-
-    @property
-    def state(self) -> State:
-        """Where the run is; a run that continues finds its contacts anew, so percussions start from those of no contact."""
-        own = self.inner.state
-        memory = {each.name: self._own_part(each, own.memory[each.name]) for each in self.inner.remembered}
-        return replace(own, memory=memory)
-
-    @property
-    def solved_by(self) -> dict[str, int]:
-        """How many stages each solver has solved."""
-        now = self.inner.solved_by
-        return {name: self.earlier.get(name, 0) + now.get(name, 0) for name in {**self.earlier, **now}}
-
-    def advance(self, keep: Keep, interrupted: Callable[[], bool], show: Callable[[int], None]) -> None:
-        """All steps, one by one."""
-        while not self.complete and self.failure is None and not interrupted():
-            rows = self._step()
-            keep.take(rows)
-            show(self.done)
-
-    def contacts(self, save_every: int) -> DetectedContacts:
-        """Everything that was detected."""
-        count = [len(rows) for _, rows in self.table]
-        step = np.repeat([step for step, _ in self.table], count).astype(np.int64)
-        last = -(-self.done // save_every)
-        everything = np.concatenate([np.zeros((0, 14)), *[rows for _, rows in self.table]])
-        row = np.minimum(-(-step // save_every), last)
-        whole = everything[:, :4].astype(np.int64)
-        labels = tuple(self._labels())
-        n = self.collisions.dimension
-        point, normal, percussion = (everything[:, k : k + n] for k in (4, 7, 11))
-        return DetectedContacts(
-            labels, step, row, whole[:, :2], whole[:, 2:], point, normal, everything[:, 10], percussion
-        )
+            self._look(start.q, start.u, start.dt)
+            self._require_apart(initial_tol)
+            n = int(self._new.found[0])
+            first, second = self.scene.bodies[self._new.body[:n], 0].T
+            counts = np.bincount((self._new.kind[:n] * 4 + first) * 4 + second, minlength=CODES)
+            bodies = len(self.scene.bodies)
+            self._rooms = {code: _enough(int(counts[code]), bodies) for code in np.flatnonzero(counts).tolist()}
+            self._new.found[0] = 0  # the first step finds them again
+        elif ROOMS not in start.state.memory:
+            raise OptionError("start= is a state without detected contacts; give q0=state.q and u0=state.u instead")
+        else:
+            self._rooms = dict(start.state.memory[ROOMS].tolist())
+        super().__init__(self._assembled(), start, scheme.extra)
 
     # -- steps -------------------------------------------------------------------------------------------------------
 
-    def _step(self) -> Rows:
-        q, u = self._state()
-        found = self._look(q, u, self.start.dt)
-        if self.watched:
-            self._warn(u)
-        if not self._assign(found):
-            self.earlier = self.solved_by
-            self.inner = self._build(self.inner.state)
-        rows = self.inner.step(1)
-        self.seconds, self.failure = self.seconds + self.inner.seconds, self.inner.failure
-        self.inner.seconds = 0.0
-        if len(rows.results):
-            self.done += 1
-            self._record(rows.results[0], found)
-        return Rows(self._own_columns(rows.results), rows.iterations, rows.residuals)
+    def step(self, count: int) -> Rows:
+        """So many steps, each of which begins with detection; `found` reports the contacts of each."""
+        before, begin = self.seconds, time.perf_counter()
+        self.found, pieces = [], []
+        for _ in range(min(count, CHUNK_ROWS)):
+            u_0 = self._state()[1].copy()
+            self._detect(self.clock.step)
+            self.crowd = self._crowd_for(int(self._new.found[0]))
+            if self._watched:
+                self._warn(u_0)
+            pieces.append(super().step(1))
+            if self.failure is not None:
+                break
+            self.found.append((self.first + self.done, self._report(u_0, *self._state())))
+        self.seconds = before + time.perf_counter() - begin
+        return Rows(*[np.concatenate(part) for part in zip(*pieces, strict=True)])
+
+    def look_ahead(self, dt: float) -> np.ndarray:
+        """The row of a step of another length from here; the run stays where it is."""
+        state, first, done, before = self.state, self.first, self.done, self.row
+        self._detect(dt)
+        row = super().look_ahead(dt)
+        self.state = state
+        self.first, self.done, self.row = first, done, before
+        return row
+
+    def _looked(self, row: np.ndarray) -> None:
+        n_q, n_u = self.columns["q_1"], self.columns["u_1"]
+        after = row[1 : 1 + n_q], row[1 + n_q : 1 + n_q + n_u]
+        self.found = [(self.first + self.done + 1, self._report(self._state()[1], *after))]
+
+    def restart(self, t: float, dt: float, q: np.ndarray, u: np.ndarray) -> None:
+        """Begin anew from another state, at another time, with another step; contacts are found anew."""
+        self._new.found[0] = 0
+        super().restart(t, dt, q, u)
+
+    def table(self, every: int, first: int | None = None) -> ContactTable:
+        """An empty table for the contacts that are found from now on, or after the step with the number `first`."""
+        first = self.first + self.done if first is None else first
+        return ContactTable(self.labels, self.collisions.dimension, every, first)
+
+    @property
+    def contacts(self) -> DetectedContacts:
+        """The contacts of the last step."""
+        table = self.table(1, self.first + self.done - 1)
+        table.take(self.found[-1:])
+        return table.table()
+
+    def _crowd_for(self, count: int) -> Any:
+        """What solves stages with so many contacts before Newton's method is asked, if they are many."""
+        from stickslip.engine.crowd import FEW, Crowd
+
+        if count < FEW:
+            return None
+        if self._crowd is None:
+            self._crowd = Crowd(self.program)
+        return self._crowd
+
+    @property
+    def swept(self) -> dict[str, int]:
+        """How many stages with many contacts were solved by sweeps, and by what comes after them."""
+        crowds = [*self._past_crowds, self._crowd] if self._crowd is not None else self._past_crowds
+        out: dict[str, int] = {"contact sweeps": sum(crowd.stages for crowd in crowds)}
+        for crowd in crowds:
+            for means, count in crowd.after_cap.items():
+                name = f"contact sweeps, then {means}"
+                out[name] = out.get(name, 0) + count
+        return out
+
+    def _begin(self) -> None:
+        self._detect(self.clock.step)  # stages before the first step see the contacts
+        super()._begin()
 
     def _state(self) -> tuple[np.ndarray, np.ndarray]:
-        n_q, n_u = self.start.q.size, self.start.u.size
-        row = self.inner.row
-        return np.ascontiguousarray(row[1 : 1 + n_q]), np.ascontiguousarray(row[1 + n_q : 1 + n_q + n_u])
+        n_q, n_u = self.columns["q_1"], self.columns["u_1"]
+        return self.row[1 : 1 + n_q], self.row[1 + n_q : 1 + n_q + n_u]
+
+    def _detect(self, dt: float) -> None:
+        """Find the contacts of this state, and write them to the rows of the program."""
+        from stickslip.engine.rooms import KIND, write_contacts
+
+        self._follow_laws()
+        n = self._look(*self._state(), dt)
+        while not self._assign():
+            self._grow()
+        which, starts, before = (array[:n] for array in self._scratch)
+        write_contacts(
+            self._homes, self.tables.dofs, self.memory, which, self._new.place[:n, 1], starts, self._new.numbers, before
+        )
+        for code, k in zip(self._rooms, self._homes.types[:, KIND].tolist(), strict=True):
+            self.tables.kinds["count"][k] = self._counts[code]
+        if self._gap_0 >= 0:
+            for code, t in zip(self._rooms, range(len(self._rooms)), strict=True):
+                first, mine = self._homes.fields[self._gap_0, t, 0], self._new.place[:n, 0] == code
+                self.memory[first + self._new.place[:n, 1][mine]] = self._new.gap[:n][mine]
 
     def _look(self, q: np.ndarray, u: np.ndarray, dt: float) -> int:
         """Detect; there is room for all contacts afterwards."""
-        self.old, self.new = self.new, self.old
-        found = self.detect(self.scene, self.room, q, u, dt, self.old, self.new)
-        while found < 0:
-            self.room, self.new = self.room_for(self.scene, -2 * found), self.empty(-2 * found)
-            found = self.detect(self.scene, self.room, q, u, dt, self.old, self.new)
-        return int(found)
+        from stickslip.collide.detect import detect
+        from stickslip.collide.scene import empty_contacts
 
-    def _assign(self, found: int) -> bool:
-        """Give each contact a slot, the one it had if there is one, and write its numbers; False if there are too few."""
-        free: dict[Place, list[int]] = {}
-        kept: dict[tuple[int, int, int], int] = {key: k for k, key in enumerate(self.holds) if key is not None}
-        keys = [tuple(key) for key in self.new.key[:found].tolist()]
-        places = (
-            list(zip(self.new.kind[:found].tolist(), *self.new.body[:found].T.tolist(), strict=True)) if found else []
-        )
-        slot_of, taken = [-1] * found, set()
-        for c, key in enumerate(keys):
-            k = kept.get(key, -1)
-            if k >= 0 and self.slots[k] == places[c] and k not in taken:
-                slot_of[c] = k
-                taken.add(k)
-        for k in range(len(self.slots) - 1, -1, -1):
-            if k not in taken:
-                free.setdefault(self.slots[k], []).append(k)
-        fresh = []
-        for c in range(found):
-            if slot_of[c] < 0:
-                if not free.get(places[c]):
-                    return False
-                slot_of[c] = free[places[c]].pop()
-                fresh.append(slot_of[c])
-        idle = [k for those in free.values() for k in those]
-        for k in idle:
-            self.holds[k] = None
-        for c, k in enumerate(slot_of):
-            self.holds[k], self.used[k] = keys[c], self.done
-        self.slot_of = np.array(slot_of, np.int64)
-        self._write(fresh + idle, idle)
-        return True
+        q, u = np.ascontiguousarray(q), np.ascontiguousarray(u)
+        self._old, self._new = self._new, self._old
+        n = int(detect(self.scene, self._room, q, u, dt, self._old, self._new))
+        while n < 0:
+            self._make_room(_enough(-n))
+            self._new = empty_contacts(_enough(-n))
+            n = int(detect(self.scene, self._room, q, u, dt, self._old, self._new))
+        return n
 
-    def _write(self, cold: list[int], idle: list[int]) -> None:
-        """Numbers of all slots to the parameters of the program; contacts that are new there start from rest."""
-        memory, width = self.inner.memory, self.new.numbers.shape[1]
-        first = self.start.parameters.size
-        numbers = memory[first : first + width * len(self.slots)].reshape(len(self.slots), width)
-        found = len(self.slot_of)
-        numbers[self.slot_of] = self.new.numbers[:found]
-        for k in idle:
-            numbers[k] = self._parked(self.slots[k])
-        layout = self.inner.program.layout
-        for each in self.inner.remembered:
-            if each.space not in self.own:
-                continue
-            size = 1 if each.space is Space.N else self.slip
-            values = memory[layout.start[each] + self.own[each.space] :][: size * len(self.slots)].reshape(
-                len(self.slots), size
-            )
-            if each.name == "gap_0":
-                values[:] = FAR
-                values[self.slot_of, 0] = self.new.gap[:found]
-            else:
-                values[cold] = 0.0
+    def _make_room(self, count: int) -> None:
+        from stickslip.collide.detect import room_for
 
-    def _parked(self, place: Place) -> np.ndarray:
-        """Numbers of a contact that is far away, whatever its kind and the poses are."""
-        from stickslip.collide.narrow import BALL_CAVITY, BALL_LINE, LINE_LINE
+        self._room = room_for(self.scene, count)
+        self._scratch = np.zeros(count, np.int64), np.zeros((count, 4), np.int64), np.zeros(count, np.int64)
 
-        kind, first, second = place
-        A, B = self.room.A[first], self.room.A[second]
-        out = np.zeros(self.new.numbers.shape[1])
-        across = B.T @ (self.room.x[first] + [0.0, FAR, 0.0] - self.room.x[second])
-        out[4:7] = across  # the second feature is far away, also of one body on top of the other
-        out[11:14] = B.T @ ([0.0, 0.0, 1.0] if kind in (BALL_LINE, LINE_LINE) else [0.0, -1.0, 0.0])
-        out[8:11] = A.T @ [1.0, 0.0, 0.0]
-        out[14:17], out[17:20], out[20] = [0.0, -1.0, 0.0], [1.0, 0.0, 0.0], 1.0
-        if kind == BALL_CAVITY:
-            out[7], out[14:17] = 2 * FAR, [0.0, 1.0, 0.0]
+    def _assign(self) -> bool:
+        from stickslip.collide.detect import assign
+
+        types = self._type_of, self._capacity
+        return bool(assign(self.scene, *types, self._old, self._new, self._counts, *self._scratch))
+
+    def _follow_laws(self) -> None:
+        """Friction and restitution are parameters, which a stepper may change."""
+        values = self.memory[self._law_names]
+        if (values != self._law_values).any():
+            self._law_values = values.copy()
+            names = list(self.system.parameter_symbols())
+            given = {name: float(self.memory[k]) for k, name in enumerate(names)}
+            laws = self.collisions.law_values(given)
+            if laws[:, :, 0].any() and not self.frictional:
+                raise ModelError(
+                    f"{self.system.name}: friction of {self.collisions.name!r} was 0 at the start, so there is none; give "
+                    "it a value > 0 there"
+                )
+            self.scene.laws[:] = laws
+
+    def _report(self, *state: np.ndarray) -> np.ndarray:
+        """What the contacts did in a step, from the velocities before and the state after it."""
+        from stickslip.collide.report import WIDTH, report
+
+        out = np.empty((int(self._new.found[0]), WIDTH))
+        u_0, q_1, u_1 = map(np.ascontiguousarray, state)
+        report(self.scene, self._room, self._new, self._percussions, self.memory, u_0, q_1, u_1, out)
         return out
-
-    def _record(self, row: np.ndarray, found: int) -> None:
-        """Remember the contacts of the step that has just been done."""
-        from stickslip.collide.gaps import gaps_at
-
-        n_q = self.start.q.size
-        gap = gaps_at(self.scene, self.room, self.new, np.ascontiguousarray(row[1 : 1 + n_q]))[:found]
-        widths, at = self.inner.columns, {}
-        place = 0
-        for name, width in widths.items():
-            at[name] = place
-            place += width
-        P_N = row[at["P.N"] + self.own[Space.N] :][: len(self.slots)][self.slot_of]
-        normal, tangent = self.new.normal[:found], self.new.tangent[:found]
-        percussion = P_N[:, None] * normal
-        if self.slip:
-            P_F = row[at["P.F"] + self.own[Space.F] :][: self.slip * len(self.slots)].reshape(-1, self.slip)[
-                self.slot_of
-            ]
-            if self.slip == 1:
-                percussion = percussion + P_F * np.stack([normal[:, 1], -normal[:, 0], 0 * normal[:, 0]], axis=1)
-            else:
-                percussion = percussion + P_F[:, :1] * tangent + P_F[:, 1:] * np.cross(normal, tangent)
-        key, count = self.new.key[:found], len(self.scene.shapes)
-        low = np.stack([key[:, 0] // count, key[:, 0] % count], axis=1)
-        body = self.scene.shapes[low, 1]
-        turned = body[:, 0] != self.new.body[:found, 0]  # the ball belongs to the second of the two shapes
-        shapes, features = low.copy(), key[:, 1:].copy()
-        shapes[turned], features[turned] = shapes[turned, ::-1], features[turned, ::-1]
-        columns = [shapes, features, self.new.point[:found], normal, gap[:, None], percussion]
-        self.table.append((self.inner.first + self.inner.done, np.hstack(columns) if found else np.zeros((0, 14))))
 
     # -- programs ----------------------------------------------------------------------------------------------------
 
-    def _build(self, state: State | None) -> ProgramRun:
-        """A program with slots for what is near now or soon, and for what was needed lately."""
-        from stickslip.collide.templates import DetectedContact
+    def _assembled(self) -> Program:
+        """The program with these rooms; kept with the system, for other runs."""
+        from stickslip.collide.templates import COLUMNS, template
+        from stickslip.engine.derive import derive_template
 
-        needed: dict[Place, int] = {}
-        q, u = (self.start.q, self.start.u) if state is None else (state.q, state.u)
-        kept = [array.copy() for array in self.new]
-        for dt in (AHEAD * self.start.dt, self.start.dt):
-            found = self._look(q, u, dt)
-            counts: dict[Place, int] = {}
-            for kind, a, b in zip(self.new.kind[:found], *self.new.body[:found].T, strict=True):
-                place = int(kind), int(a), int(b)
-                counts[place] = counts.get(place, 0) + 1
-            for place, count in counts.items():
-                needed[place] = max(needed.get(place, 0), count)
-            # what the wider look has found must not stand between the last step and this one
-            self.new = type(self.new)(*kept) if dt > self.start.dt else self.new
-        have: dict[Place, list[int]] = {}
-        for k, place in enumerate(self.slots):
-            if self.done - self.used[k] < IDLE:
-                have.setdefault(place, []).append(k)
-        moved: list[int] = []  # the old slot of each new one, or -1
-        slots: list[Place] = []
-        for place in sorted(needed.keys() | have.keys()):
-            those = have.get(place, [])
-            for k in range(max(len(those), needed.get(place, 0))):
-                slots.append(place)
-                moved.append(those[k] if k < len(those) else -1)
-        self.holds = [None if k < 0 else self.holds[k] for k in moved]
-        self.used = [self.done if k < 0 else self.used[k] for k in moved]
-        old, self.slots = self.slots, slots
-        system = self.system.extended()
-        for k, (kind, a, b) in enumerate(slots):
-            name = f"{self.collisions.name}[{k}]"
-            system.add(DetectedContact(name, kind, self.bodies[a], self.bodies[b], self.frictional))
-        model = derive(system)
-        check_capability(self.scheme, model)
-        program = self.scheme.compile(model)
-        if not hasattr(program, "memory") or program.decides_step:
-            raise MethodError(
-                f"method {self.scheme.name!r} cannot follow contacts that are detected; rattle, moreau, theta, lobatto, "
-                "generalized-alpha and half-explicit can"
-            )
-        for each in program.memory:
-            if each.space in self.own and "." not in each.name and each.name != "gap_0":
-                raise MethodError(
-                    f"method {self.scheme.name!r} remembers {each.name!r} of every contact, which a detected one cannot have"
-                )
-        width = self.new.numbers.shape[1]
-        values = np.concatenate([self.start.parameters, *[self._parked(place) for place in slots]])
-        if len(values) != self.start.parameters.size + width * len(slots):
-            raise ModelError(f"{self.system.name}: the parameters of detected contacts do not fit")
-        start = self.start._replace(parameters=values, state=None)
-        if state is not None:
-            memory = {}
-            extra = tuple(self.scheme.extra)
-            for each in dict.fromkeys([*program.memory, *extra]):
-                memory[each.name] = self._moved(each, state.memory[each.name], moved, len(old))
-            start = start._replace(state=replace(state, memory=memory))
+        def make() -> Program:
+            model = prepare(self.system).model
+            check_capability(self.scheme, model)
+            detected = []
+            for code, capacity in self._rooms.items():
+                kind, first, second = code // 16, code // 4 % 4, code % 4
+                own = template(kind, (first, second), self.collisions.dimension, self.frictional)
+                part, columns = derive_template(own.system.blocks, own.equations, own.parameters)
+                detected.append(Detected(part, len(COLUMNS), columns, capacity))
+            program = self.scheme.compile(model, detected)
+            if program.decides_step:
+                raise MethodError(f"method {self.scheme.name!r} cannot follow contacts that are detected; {ABLE}")
+            for each in program.memory:
+                if each.space in (Space.N, Space.F) and "." not in each.name and each.name != "gap_0":
+                    raise MethodError(
+                        f"method {self.scheme.name!r} remembers {each.name!r} of every contact, which a detected one "
+                        "cannot have"
+                    )
+            return program
+
         self.rebuilds += 1
-        if state is None:  # stages before the first step see the contacts, so they must be written before
-            return self._started(program, start)
-        self.inner = self.scheme.start(program, start)  # type: ignore[assignment]
-        if not self._assign(int(self.new.found[0])):
-            raise ModelError(f"{self.system.name}: detected contacts do not fit into the slots that were made for them")
-        return self.inner
+        return compiled(self.system, (self.scheme, self.frictional, *self._rooms.items()), make)
 
-    def _started(self, program: Any, start: Start) -> ProgramRun:
-        found, width, first = int(self.new.found[0]), self.new.numbers.shape[1], self.start.parameters.size
-        free: dict[Place, list[int]] = {}
-        for k in range(len(self.slots) - 1, -1, -1):
-            free.setdefault(self.slots[k], []).append(k)
-        values = start.parameters.copy()
-        for c in range(found):
-            k = free[int(self.new.kind[c]), int(self.new.body[c, 0]), int(self.new.body[c, 1])].pop()
-            values[first + k * width : first + (k + 1) * width] = self.new.numbers[c]
-            self.holds[k] = tuple(self.new.key[c].tolist())
-        run = self.scheme.start(program, start._replace(parameters=values))
-        self.slot_of = np.zeros(0, np.int64)
-        return run  # type: ignore[return-value]
+    def _use(self, program: Program) -> None:
+        """Rows that can be changed, and where the contacts lie in them."""
+        from stickslip.engine.detected import own_tables
+        from stickslip.engine.rooms import CAPACITY, rooms_of
 
-    def _moved(self, each: Field, values: np.ndarray, moved: list[int], count: int) -> np.ndarray:
-        """A field of the last program, in the order of the slots of this one."""
-        if each.space not in self.own:
-            return values
-        own, size = self.own[each.space], 1 if each.space is Space.N else self.slip
-        old = values[own:].reshape(-1, size) if size and len(values) > own else np.zeros((count, size))
-        new = np.zeros((len(moved), size))
-        for k, before in enumerate(moved):
-            if 0 <= before < len(old):
-                new[k] = old[before]
-        return np.concatenate([values[:own], new.ravel()])
+        counts = self.work.solved_by if hasattr(self, "work") else 0
+        super()._use(program)
+        self.work.solved_by[:] += counts
+        if self._crowd is not None:
+            self._past_crowds.append(self._crowd)
+        self.tables, self._crowd = own_tables(program), None
+        fields = [each for each in self.remembered if each.space in (Space.N, Space.F)]
+        self._homes, names = rooms_of(program, fields), [each.name for each in fields]
+        self._gap_0 = names.index("gap_0") if "gap_0" in names else -1
+        self._type_of, self._capacity = np.full(CODES, -1), self._homes.types[:, CAPACITY].copy()
+        self._type_of[list(self._rooms)] = np.arange(len(self._rooms))
+        self._percussions = np.zeros((CODES, 3), np.int64)
+        results = rooms_of(program, [PERCUSSIONS.N, PERCUSSIONS.F]).fields
+        for t, code in enumerate(self._rooms):
+            self._percussions[code] = results[0, t, 0], *results[1, t]
 
-    # -- columns -----------------------------------------------------------------------------------------------------
+    def _grow(self) -> None:
+        """Assemble the program anew, with room for what is there; the memory moves over."""
+        for code in np.flatnonzero(self._counts).tolist():
+            if self._counts[code] > self._rooms.get(code, 0):
+                self._rooms[code] = _enough(int(self._counts[code]), len(self.scene.bodies))
+        self._rooms = dict(sorted(self._rooms.items()))
+        self._replace(self._assembled())
 
-    def _space(self, name: str) -> Space | None:
-        for each in (*RESULTS, *self.scheme.extra):
-            if each.name == name:
-                return each.space
-        return None
+    def _replace(self, program: Program) -> None:
+        """Go on with another program, in which all contacts have the rows that they had."""
+        from stickslip.engine.rooms import CAPACITY
 
-    def _width(self, name: str, width: int) -> int:
-        space = self._space(name)
-        return width if space is None else self.own.get(space, width)
+        old, memory, rooms = self.program, self.memory, self._homes
+        codes = {code: int(t) for code, t in enumerate(self._type_of) if t >= 0}
+        self._use(program)
+        n = old.layout.parameters
+        self.memory[:n] = memory[:n]
+        moved = [each for each in self.remembered if each.space in (Space.N, Space.F)]
+        for each in dict.fromkeys([*self.remembered, *old.layout.start]):
+            if each in program.layout.start:
+                size = program.numbering.declared[each.space]
+                self.memory[program.layout.places(each)[:size]] = memory[old.layout.places(each)[:size]]
+        for f in range(len(moved)):
+            for code, t in codes.items():
+                now = self._type_of[code]
+                if now >= 0:  # a state of less room may have been set
+                    first, size = rooms.fields[f, t]
+                    to, count = self._homes.fields[f, now, 0], min(rooms.types[t, CAPACITY], self._capacity[now]) * size
+                    self.memory[to : to + count] = memory[first : first + count]
+        places = (program.layout.start[each] for each in (T_0, T_1, DT))
+        self.clock = self.clock._replace(**dict(zip(("t_0", "t_1", "dt"), places, strict=True)))
 
-    def _own_columns(self, rows: np.ndarray) -> np.ndarray:
-        """Rows without the columns of slots."""
-        pieces, place = [], 0
-        for name, width in self.inner.columns.items():
-            pieces.append(rows[:, place : place + self._width(name, width)])
-            place += width
-        return np.hstack(pieces)
+    # -- state -------------------------------------------------------------------------------------------------------
 
-    def _own_part(self, each: Field, values: np.ndarray) -> np.ndarray:
-        return values[: self.own[each.space]] if each.space in self.own else values
+    @property
+    def state(self) -> State:
+        """Where the run is, with the contacts of the last step."""
+        own, new, n = super().state, self._new, int(self._new.found[0])
+        memory = dict(own.memory)
+        memory[ROOMS] = np.array(list(self._rooms.items()), np.int64).reshape(-1, 2)
+        memory[PLACES], memory[KEYS] = new.place[:n].copy(), np.column_stack([new.kind[:n], new.key[:n]])
+        memory[TANGENTS] = new.tangent[:n].copy()
+        return replace(own, memory=memory)
 
-    # -- names and checks --------------------------------------------------------------------------------------------
+    @state.setter
+    def state(self, state: State) -> None:
+        from stickslip.collide.scene import empty_contacts
 
-    def _bodies(self) -> list[Carrier]:
-        """In the order of the scene."""
-        out: list[Carrier] = [ground]
-        for shape in self.collisions.shapes:
-            if not isinstance(shape.body, Ground) and not any(shape.body is other for other in out):
-                out.append(shape.body)
-        return out
+        if ROOMS not in state.memory:
+            raise OptionError(f"{state!r} has no detected contacts, which this system has")
+        rooms = dict(state.memory[ROOMS].tolist())
+        if rooms != self._rooms:
+            self._rooms = rooms
+            self._replace(self._assembled())
+        own = {name: array for name, array in state.memory.items() if name not in (ROOMS, PLACES, KEYS, TANGENTS)}
+        ProgramRun.state.fset(self, replace(state, memory=own))  # type: ignore[attr-defined]
+        n = len(state.memory[PLACES])
+        if n > len(self._new.gap):
+            self._new = empty_contacts(_enough(n))
+            self._make_room(_enough(n))
+        self._new.found[0], self._new.place[:n] = n, state.memory[PLACES]
+        self._new.kind[:n], self._new.key[:n] = state.memory[KEYS][:, 0], state.memory[KEYS][:, 1:]
+        self._new.tangent[:n] = state.memory[TANGENTS]
 
-    def _labels(self) -> list[str]:
-        """Names of shapes: their body, with a number where it carries several."""
-        names = [shape.body.name for shape in self.collisions.shapes]
-        seen: dict[str, int] = {}
-        out = []
-        for name in names:
-            k = seen.get(name, 0)
-            seen[name] = k + 1
-            out.append(name if names.count(name) == 1 else f"{name}[{k}]")
-        return out
+    # -- checks and names --------------------------------------------------------------------------------------------
 
-    def _require_apart(self, found: int, tolerance: float) -> None:
+    def _require_apart(self, tolerance: float) -> None:
         """No shape begins inside another one."""
-        if not found or self.new.gap[:found].min() >= -tolerance:
-            return
-        c = int(self.new.gap[:found].argmin())
-        count = len(self.scene.shapes)
-        labels = self._labels()
-        first, second = labels[int(self.new.key[c, 0]) // count], labels[int(self.new.key[c, 0]) % count]
-        raise InitialStateError(
-            f"{self.system.name}: {first!r} and {second!r} begin inside each other, {-self.new.gap[c]:.3g} deep; move them "
-            "apart, or name the pair in ignore= of Collisions"
-        )
+        n = int(self._new.found[0])
+        if n and self._new.gap[:n].min() < -tolerance:
+            c = int(self._new.gap[:n].argmin())
+            first, second = self._name(c)
+            raise InitialStateError(
+                f"{self.system.name}: {first!r} and {second!r} begin inside each other, {-self._new.gap[c]:.3g} deep; move "
+                "them apart, or name the pair in ignore= of Collisions"
+            )
+
+    def _name(self, c: int) -> tuple[str, str]:
+        pair, count = int(self._new.key[c, 0]), len(self.scene.shapes)
+        return self.labels[pair // count], self.labels[pair % count]
 
     def _warn(self, u: np.ndarray) -> None:
         """A scheme that holds contacts on velocity level lets a body pass that moves farther than it is thick."""
-        for b, (kind, _, _, at) in enumerate(self.scene.bodies.tolist()):
-            if kind == 0:
+        bodies, dt = self.scene.bodies, self.clock.step
+        moving = np.flatnonzero(bodies[:, 0])
+        at = bodies[moving, 3][:, None] + np.arange(self.scene.dimension)
+        way = np.linalg.norm(u[at], axis=1) * dt
+        fast = np.flatnonzero(way > self._thin[moving])
+        if fast.size:
+            b, far = int(moving[fast[0]]), float(way[fast[0]])
+            name = next(s.body.name for k, s in enumerate(self.collisions.shapes) if self.scene.shapes[k, 1] == b)
+            self._watched = False
+            warnings.warn(
+                f"{name!r} moves {far:.3g} in a step of {dt:g}, farther than its radius {self._thin[b]:.3g}; with "
+                f"method {self.scheme.name!r} it may pass through others. Take a smaller dt, or method='rattle'",
+                TunnellingWarning,
+                stacklevel=5,
+            )
+
+    def _describe(self, failed: int, row: int) -> Failure:
+        """Names of detected contacts instead of their rows, which come and go."""
+        failure, declared, names = super()._describe(failed, row), [], []
+        numbering = self.program.numbering
+        for space, i in failure.rows:
+            if i < numbering.declared[space]:
+                declared.append((space, i))
                 continue
-            reach = self.scene.reach[self.scene.shapes[:, 1] == b].min()
-            way = float(np.linalg.norm(u[at : at + self.scene.dimension])) * self.start.dt
-            if way > reach:
-                name = self.bodies[b].name
-                warnings.warn(
-                    f"{name!r} moves {way:.3g} in a step of {self.start.dt:g}, farther than its radius {reach:.3g}; with "
-                    f"method {self.scheme.name!r} it may pass through others. Take a smaller dt, or method='rattle'",
-                    TunnellingWarning,
-                    stacklevel=5,
-                )
-                self.watched = False
-                return
+            for code, kind in zip(self._rooms, (k for k in numbering.kinds if k.detected), strict=True):
+                place = (i - kind.own[space]) // max(kind.type.n[space], 1)
+                if 0 <= place < kind.capacity:
+                    n = int(self._new.found[0])
+                    mine = (self._new.place[:n] == (code, place)).all(axis=1)
+                    names += [" - ".join(self._name(c)) for c in np.flatnonzero(mine).tolist()]
+        return failure._replace(rows=tuple(declared), names=tuple(dict.fromkeys(names)))
+
+
+def labels_of(shapes: list[Any]) -> list[str]:
+    """Names of shapes: their body, with a number where it carries several."""
+    names = ["ground" if isinstance(shape.body, Ground) else shape.body.name for shape in shapes]
+    several = dict.fromkeys(names, 0)
+    for name in names:
+        several[name] += 1
+    seen = dict.fromkeys(several, 0)
+    out = []
+    for name in names:
+        out.append(name if several[name] == 1 else f"{name}[{seen[name]}]")
+        seen[name] += 1
+    return out
+
+
+def _enough(count: int, bodies: int = 0) -> int:
+    """Room for so many and a quarter more, or for one per body if there may soon be so many; 2^k or 1.5 2^k, so that runs
+    share programs.
+    """
+    size, needed = SMALLEST, max(1.25 * count, min(8 * count, bodies))
+    while size < needed:
+        size = size * 3 // 2 if size & (size - 1) == 0 else size * 4 // 3
+    return size

@@ -8,7 +8,6 @@ import os
 import platform
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -194,8 +193,6 @@ def run_call(
         if system.switches:
             raise MethodError(f"{system.name}: switches and detected contacts (Collisions) do not go together yet")
         run = DetectingRun(system, scheme, first, given, initial_tol)
-    if out is not None and isinstance(run, DetectingRun):
-        raise OptionError("out= cannot stream detected contacts yet; leave it out and save the solution")
     changed = {n: given[n] for n in parameters or {}}
     call = {"t_end": t_end, "dt": dt, "method": label(scheme), "t_start": begin, "tol": tol, "prox": prox or None}
     call |= {"max_iterations": max_iterations, "initial_tol": initial_tol, "save_every": save_every, "states": False}
@@ -242,8 +239,6 @@ def run_call(
         solution = finish(record.path, run, ready, about)
     else:
         solution = record.solution(ready, values, about)
-    if isinstance(run, DetectingRun):
-        solution = replace(solution, contacts=run.contacts(save_every))
     if energy_alarm and run.complete and not system.switches and solution.holds("kinetic", "potential", "P_N", "P_g"):
         warn_of_energy(solution, system)
     if out is None and chosen is not None:
@@ -327,7 +322,7 @@ def count_steps(t_start: float, t_end: float, dt: float) -> int:
 
 def _convergence_error(failure: Failure, solution: Solution, step: int) -> ConvergenceError:
     t = float(solution.t[-1])
-    names = _unclosed(failure, solution)
+    names = (*_unclosed(failure, solution), *failure.names)
     which = f". Not closed: {', '.join(names)}" if names else ""
     remedy = f". {failure.remedy[:1].upper()}{failure.remedy[1:]}" if failure.remedy else ""
     return ConvergenceError(

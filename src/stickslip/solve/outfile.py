@@ -15,6 +15,8 @@ from stickslip.engine.run import ROUNDING, Rows, Run
 from stickslip.errors import OptionError, ResultFileError
 from stickslip.model.system import System
 from stickslip.solution import ARRAYS, Names, Solution, Stats, load, write_pieces
+from stickslip.solve.detecting import DetectingRun
+from stickslip.solve.found import as_contacts, as_rows
 from stickslip.solve.keeping import Selection, selection
 from stickslip.solve.prepared import Prepared, compiled, prepare
 from stickslip.solve.record import Recorder, measured, observed, split
@@ -70,6 +72,10 @@ class FileRecorder(Recorder):
             pending = [continued.last.arrays[f"pending.{name}"] for name in Rows._fields]
             if len(pending[0]):
                 self._rest, self._waiting = [Rows(*pending)], len(pending[0])
+            if self.contacts is not None:
+                done = continued.rows * every + self._waiting
+                self.contacts = self.run.table(every, self.run.state.step - done)
+                self.contacts.resume(continued.last.arrays["pending.contacts"])
         self._before = run.first_row.copy()  # only its time is read, by forces: percussions over the time since then
         self._before[0] = continued.t
         self._last, self._seconds = time.monotonic(), 0.0
@@ -90,6 +96,8 @@ class FileRecorder(Recorder):
         clock, arrays = pack_state(self.run.state)
         arrays |= self._columns(rows) | {"iterations": iterations, "residuals": residuals}
         arrays |= {f"pending.{name}": array for name, array in zip(Rows._fields, pending, strict=True)}
+        if self.contacts is not None:
+            arrays["contacts"], arrays["pending.contacts"] = self.contacts.flush()
         about = {"state": clock, "seconds": self.run.seconds - self._seconds}
         self._seconds = self.run.seconds
         self._writer.write(FileFrame(about, arrays))
@@ -116,6 +124,8 @@ class FileRecorder(Recorder):
         """Write the rest; `final`: the last row belongs to the result, too."""
         if final and self._waiting:
             self._thin(last=True)
+        if final and self.contacts is not None:
+            self.contacts.close()
         self.flush()
         self._writer.close()
 
@@ -143,7 +153,11 @@ def finish(path: Path, run: Run, ready: Prepared, provenance: dict[str, Any]) ->
     seconds = sum(float(frame.about["seconds"]) for frame in part.chunks())
     taken = run.state.step if provenance.get("save_every", 1) > 1 else None
     stats = Stats(run.stages, np.zeros((part.rows, 0), np.int64), np.zeros((part.rows, 0)), seconds, taken)
-    write_pieces(path, pieces(), part.rows + 1, stats, ready.names, provenance, run.state)
+    found = None
+    if isinstance(run, DetectingRun):
+        labels, n = run.labels, run.collisions.dimension
+        found = (as_contacts(labels, n, frame.arrays["contacts"]) for frame in part.chunks())
+    write_pieces(path, pieces(), part.rows + 1, stats, ready.names, provenance, run.state, found)
     part.path.unlink()
     return load(path, system=ready.model.system, mapped=True)
 
@@ -211,11 +225,10 @@ def part_from(path: Path, solution: Solution) -> None:
     pending ones, whose sums, last state and largest residual are its own.
     """
     about, stats = solution.provenance, solution.stats
-    stepped = "call" not in about  # by hand
-    if solution.state is None or stepped or solution.contacts is not None:
+    if solution.state is None or "call" not in about:
         raise ResultFileError(
-            f"{path} cannot be continued: it comes from an older version, from a stepper, or has detected contacts. Its state "
-            "can be: ss.solve(..., start=ss.load(file))"
+            f"{path} cannot be continued: it comes from an older version or from a stepper. Its state can be: ss.solve(..., "
+            "start=ss.load(file))"
         )
     left = stats.steps % about["call"]["save_every"]
     if left and "kept" in about:
@@ -234,6 +247,10 @@ def part_from(path: Path, solution: Solution) -> None:
     kept |= {"iterations": stats.iterations[: rows - 1], "residuals": stats.residuals[: rows - 1]}
     pending = _pending(solution, left)
     kept |= {f"pending.{name}": array for name, array in zip(Rows._fields, pending, strict=True)}
+    if solution.contacts is not None:
+        table = as_rows(solution.contacts)
+        whole = table[:, 1] < rows
+        kept |= {"contacts": table[whole], "pending.contacts": table[~whole]}
     writer.write(FileFrame({"state": clock, "seconds": stats.wall_time}, state | kept))
     writer.close()
 

@@ -17,6 +17,8 @@ from stickslip.engine.state import State
 from stickslip.errors import OptionError
 from stickslip.model.system import System
 from stickslip.solution import Solution, Stats
+from stickslip.solve.detecting import DetectingRun
+from stickslip.solve.found import ContactTable
 from stickslip.solve.prepared import Prepared
 from stickslip.solve.switching import switch_columns
 from stickslip.solve.varying import Change, by_index, columns_of_changes
@@ -32,7 +34,8 @@ class Recorder:
     """
 
     def __init__(self, run: Run, every: int = 1, states: bool = False):
-        self.run, self.every = run, every
+        self.run: Any = run
+        self.every = every
         self.chunk = 1 if states else None
         names = [each.name for each in RESULTS[2:]]
         at = slices(run.columns)
@@ -44,10 +47,13 @@ class Recorder:
         self._waiting = 0
         self.taken = 0
         self.states: list[State] | None = [run.state] if states else None
+        self.contacts: ContactTable | None = run.table(every) if isinstance(run, DetectingRun) else None
 
     def take(self, rows: Rows) -> None:
         """Rows of a chunk."""
         self.taken += len(rows.results)
+        if self.contacts is not None:
+            self.contacts.take(self.run.found)
         if self.states is not None and len(rows.results) and (self.run.done % self.every == 0 or self.run.complete):
             self.states.append(self.run.state)
         if self.every == 1:
@@ -111,6 +117,7 @@ class Recorder:
             system=system,
             state=run.state,
             states=states,
+            contacts=None if self.contacts is None else self.contacts.table(),
         )
 
 

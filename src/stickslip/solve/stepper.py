@@ -10,11 +10,13 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from stickslip.detected import DetectedContacts
 from stickslip.engine.check import check_laws, check_mass
 from stickslip.engine.layout import slices
 from stickslip.engine.run import CHUNK_ROWS, ROUNDING, ProgramRun, Rows, Start
 from stickslip.engine.state import State
 from stickslip.errors import ConvergenceError, MethodError, ModelError, OptionError
+from stickslip.model.collisions import collisions_of
 from stickslip.model.declaration import TIME
 from stickslip.model.given import number
 from stickslip.model.system import System
@@ -22,6 +24,7 @@ from stickslip.native.kernel import compile_kernel
 from stickslip.schemes import Scheme
 from stickslip.schemes.spec import label, scheme_of
 from stickslip.solution import Solution
+from stickslip.solve.detecting import DetectingRun
 from stickslip.solve.door import described, is_number, positive, subdivides, vector_of, whole
 from stickslip.solve.prepared import (
     Prepared,
@@ -122,6 +125,11 @@ class Stepper:
     def P_N(self) -> np.ndarray:
         """Normal percussions of the last step."""
         return self._run.row[self._slices["P.N"]].copy()
+
+    @property
+    def contacts(self) -> DetectedContacts | None:
+        """Detected contacts of the last step, if contacts are detected."""
+        return self._run.contacts if isinstance(self._run, DetectingRun) else None
 
     @property
     def state(self) -> State:
@@ -296,10 +304,10 @@ class Stepper:
         if f.has_free():
             raise ModelError(f"{system.name}: stop= depends on {f.get_free()}, which this system does not declare")
         kernel = compile_kernel(f)
-        memory, size = self._run.memory, self._run.program.layout.parameters
+        run, size = self._run, self._run.program.layout.parameters
 
         def values(rows: np.ndarray) -> np.ndarray:
-            return np.array([kernel(np.concatenate([row[:n], memory[:size]]))[0] for row in rows])
+            return np.array([kernel(np.concatenate([row[:n], run.memory[:size]]))[0] for row in rows])
 
         return values
 
@@ -307,14 +315,14 @@ class Stepper:
         """The shortest step from here that ends beyond the event, by bisection."""
         run = self._run
         low, high = 0.0, run.clock.step
-        row = run.look_ahead(high)
         for _ in range(BISECTIONS):
             middle = (low + high) / 2
             ahead = run.look_ahead(middle)
             if np.sign(watch(ahead[None, :])[0]) == sign:
                 low = middle
             else:
-                high, row = middle, ahead
+                high = middle
+        row = run.look_ahead(high)
         run.row, run.done = row, run.done + 1
         run.clock = run.clock._replace(start=float(row[0]) - (run.first + run.done) * run.clock.step)
         nothing = np.zeros((1, len(run.stages)))
@@ -365,7 +373,13 @@ def stepper(
     steps, iterations = 2**62, whole(max_iterations=max_iterations)
     subdivide = subdivides(on_failure, scheme)
     start = Start(values, q, u, t_start, FOREVER, dt, steps, tol, iterations, 0.0, label(scheme), None, subdivide)
-    run = scheme.start(program_of(system, scheme, switching=True), start)
+    run: Any
+    if collisions_of(system) is None:
+        run = scheme.start(program_of(system, scheme, switching=True), start)
+    elif system.switches:
+        raise MethodError(f"{system.name}: switches and detected contacts (Collisions) do not go together yet")
+    else:
+        run = DetectingRun(system, scheme, start, system.parameter_values(parameters), initial_tol)
     if not isinstance(run, ProgramRun):
         raise MethodError(f"method {scheme.name!r} has no steps to be stepped by; take another one")
     if system.switches:

@@ -1,0 +1,123 @@
+"""What detected contacts did in a step: gaps at its end, percussions as vectors, relative velocities before and after."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stickslip.collide.detect import Room, place_bodies
+from stickslip.collide.narrow import BALL_CAVITY, BALL_LINE, BALL_PLANE, BODY, LINE_LINE
+from stickslip.collide.scene import FIXED, PLANAR, RIGID, Contacts, Scene
+from stickslip.collide.vectors import Triple, along, cross, dot, length, minus, row, times
+from stickslip.jit import jit
+
+# Columns of a report: two shapes, two features, point, normal, gap, percussion, velocity before and after.
+SHAPES, FEATURES, POINT, NORMAL, GAP, PERCUSSION, BEFORE, AFTER, WIDTH = 0, 2, 4, 7, 10, 11, 14, 17, 20
+
+
+@jit
+def report(
+    scene: Scene,
+    room: Room,
+    contacts: Contacts,
+    homes: np.ndarray,
+    memory: np.ndarray,
+    u_0: np.ndarray,
+    q_1: np.ndarray,
+    u_1: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """One row per contact, from the poses at the start of the step (in `room`) and the state at its end.
+
+    homes: by code of a type, where normal percussions and those of friction begin, and components of slip.
+    """
+    count = scene.shapes.shape[0]
+    for c in range(contacts.found[0]):
+        first, second = contacts.key[c, 0] // count, contacts.key[c, 0] % count
+        f, g = contacts.key[c, 1], contacts.key[c, 2]
+        if scene.shapes[first, BODY] != contacts.body[c, 0]:  # the ball belongs to the second of the two shapes
+            first, second, f, g = second, first, g, f
+        to, n, t = out[c], row(contacts.normal, c), row(contacts.tangent, c)
+        to[0], to[1], to[2], to[3] = first, second, f, g
+        home, at = homes[contacts.place[c, 0]], contacts.place[c, 1]
+        P = times(memory[home[0] + at], n)
+        if home[2] == 1:
+            P = along(P, memory[home[1] + at], (n[1], -n[0], 0.0))
+        elif home[2] == 2:
+            P = along(P, memory[home[1] + 2 * at], t)
+            P = along(P, memory[home[1] + 2 * at + 1], cross(n, t))
+        x = row(contacts.point, c)
+        v = minus(
+            _velocity(scene, room, contacts.body[c, 0], u_0, x), _velocity(scene, room, contacts.body[c, 1], u_0, x)
+        )
+        for k in range(3):
+            to[POINT + k], to[NORMAL + k], to[PERCUSSION + k], to[BEFORE + k] = x[k], n[k], P[k], v[k]
+    place_bodies(scene.bodies, scene.dimension, q_1, room)
+    for c in range(contacts.found[0]):
+        gap, x = gap_and_foot(room, contacts, c)
+        v = minus(
+            _velocity(scene, room, contacts.body[c, 0], u_1, x), _velocity(scene, room, contacts.body[c, 1], u_1, x)
+        )
+        out[c, GAP] = gap
+        for k in range(3):
+            out[c, AFTER + k] = v[k]
+
+
+@jit
+def gap_and_foot(room: Room, contacts: Contacts, c: int) -> tuple[float, Triple]:
+    """Gap of the features that were found, where the bodies are now, and the place where the first body touches."""
+    first, second, kind, numbers = contacts.body[c, 0], contacts.body[c, 1], contacts.kind[c], contacts.numbers[c]
+    A, B = room.A[first], room.A[second]
+    a, b = _turned(A, numbers, 0), _turned(B, numbers, 4)
+    x = (room.x[first, 0] + a[0], room.x[first, 1] + a[1], room.x[first, 2] + a[2])
+    w = minus(x, (room.x[second, 0] + b[0], room.x[second, 1] + b[1], room.x[second, 2] + b[2]))
+    d_a, d_b = _turned(A, numbers, 8), _turned(B, numbers, 11)
+    r = numbers[3] + numbers[7]
+    if kind == BALL_PLANE:
+        return dot(d_b, w) - r, along(x, -numbers[3], d_b)
+    if kind == LINE_LINE:
+        n = cross(d_a, d_b)
+        n = times(numbers[20] / length(n), n)
+        e = dot(d_a, d_b)
+        x = along(x, (e * dot(d_b, w) - dot(d_a, w)) / (1.0 - e * e), d_a)
+        return dot(n, w) - r, along(x, -numbers[3], n)
+    if kind == BALL_LINE:
+        w = along(w, -dot(w, d_b), d_b)
+    size = length(w)
+    if kind == BALL_CAVITY:
+        return numbers[7] - numbers[3] - size, along(x, numbers[3] / size, w)
+    return size - r, along(x, -numbers[3] / size, w)
+
+
+@jit
+def gaps_at(scene: Scene, room: Room, contacts: Contacts, q: np.ndarray) -> np.ndarray:
+    """The gaps of the features that were found, where the bodies are now."""
+    place_bodies(scene.bodies, scene.dimension, q, room)
+    out = np.empty(contacts.found[0])
+    for c in range(contacts.found[0]):
+        out[c] = gap_and_foot(room, contacts, c)[0]
+    return out
+
+
+@jit
+def _turned(A: np.ndarray, v: np.ndarray, at: int) -> Triple:
+    x, y, z = v[at], v[at + 1], v[at + 2]
+    return (
+        A[0, 0] * x + A[0, 1] * y + A[0, 2] * z,
+        A[1, 0] * x + A[1, 1] * y + A[1, 2] * z,
+        A[2, 0] * x + A[2, 1] * y + A[2, 2] * z,
+    )
+
+
+@jit
+def _velocity(scene: Scene, room: Room, b: int, u: np.ndarray, x: Triple) -> Triple:
+    """Of the point of body b that is at x."""
+    kind, first = scene.bodies[b, 0], scene.bodies[b, 3]
+    if kind == FIXED:
+        return (0.0, 0.0, 0.0)
+    v = (u[first], u[first + 1], 0.0 if scene.dimension == 2 else u[first + 2])
+    arm = minus(x, row(room.x, b))
+    if kind == PLANAR:
+        return v[0] - u[first + 2] * arm[1], v[1] + u[first + 2] * arm[0], 0.0
+    if kind == RIGID:
+        return along(v, 1.0, cross(_turned(room.A[b], u, first + 3), arm))
+    return v

@@ -1,0 +1,212 @@
+"""Sweeps over the contacts of a linearised stage (`contact_rows`), with Anderson acceleration.
+
+A sweep takes one contact after the other, in the present velocities of its two bodies, and projects its multipliers,
+
+    z_N <- max(0, z_N - omega u_N/D_N),    z_F <- projection of z_F - omega u_F/D_F on the disk of radius mu z_N.
+
+Every PERIOD sweeps the map "PERIOD sweeps" is accelerated by Anderson's method of type II,
+
+    f = G(z) - z,   gamma = argmin |f - dF gamma|,   z <- G(z) - dG gamma,   v <- v(G(z)) - dV gamma.
+
+Velocities depend on the multipliers affinely, so they are extrapolated with the same coefficients. The differences are dropped
+while |f| grows. A residual is evaluated, not estimated, before a solve ends.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+
+from stickslip.engine.contact_rows import (
+    D_F,
+    D_N,
+    ENOUGH,
+    FIRST,
+    GOAL,
+    MEMORY,
+    MOVES,
+    MU,
+    RADIUS,
+    ROWS,
+    S_F,
+    S_N,
+    SECOND,
+    SIZE,
+    Sweeping,
+)
+from stickslip.jit import jit_bare
+
+PERIOD, OMEGA = 3, 1.4
+
+
+@jit_bare
+def sweep(s: Sweeping, count: int) -> float:
+    """One sweep over all contacts; the largest change, in units of velocity and of the goal of its row."""
+    worst = 0.0
+    v, z, G, T = s.v, s.z, s.G, s.T
+    for c in range(count):
+        a, b, rows = s.who[c, FIRST], s.who[c, SECOND], s.who[c, ROWS]
+        u0, u1, u2 = s.u[c, 0], s.u[c, 1], s.u[c, 2]
+        for i in range(SIZE):
+            x = v[a, i]
+            u0 += G[c, i, 0] * x
+            u1 += G[c, i, 1] * x
+            u2 += G[c, i, 2] * x
+        if b >= 0:
+            for i in range(SIZE):
+                x = v[b, i]
+                u0 += G[c, SIZE + i, 0] * x
+                u1 += G[c, SIZE + i, 1] * x
+                u2 += G[c, SIZE + i, 2] * x
+        p0, p1, p2 = z[c, 0], z[c, 1], z[c, 2]
+        if s.who[c, MOVES] == 0 or (p0 == 0.0 and u0 >= 0.0 and p1 == 0.0 and p2 == 0.0 and s.info[c, RADIUS] == 0.0):
+            continue
+        d_N, d_F = s.info[c, D_N], s.info[c, D_F]
+        q0, q1, q2 = max(0.0, p0 - OMEGA * u0 / d_N), 0.0, 0.0
+        d0 = q0 - p0
+        if rows > 0:
+            f = OMEGA / d_F
+            q1 = p1 - f * (u1 + s.D[c, 1, 0] * d0)
+            q2 = p2 - f * (u2 + s.D[c, 2, 0] * d0) if rows > 1 else 0.0
+            size, limit = sqrt(q1 * q1 + q2 * q2), s.info[c, RADIUS] + s.info[c, MU] * q0
+            if size > limit:
+                f = limit / size if limit > 0.0 else 0.0
+                q1, q2 = q1 * f, q2 * f
+        d1, d2 = q1 - p1, q2 - p2
+        z[c, 0], z[c, 1], z[c, 2] = q0, q1, q2
+        worst = max(worst, abs(d0) * d_N * s.info[c, S_N] / s.info[c, GOAL])
+        worst = max(worst, sqrt(d1 * d1 + d2 * d2) * d_F * s.info[c, S_F] / ENOUGH)
+        for i in range(SIZE):
+            v[a, i] += T[c, 0, i] * d0 + T[c, 1, i] * d1 + T[c, 2, i] * d2
+        if b >= 0:
+            for i in range(SIZE):
+                v[b, i] += T[c, 0, SIZE + i] * d0 + T[c, 1, SIZE + i] * d1 + T[c, 2, SIZE + i] * d2
+    return worst / OMEGA
+
+
+@jit_bare
+def natural_map(s: Sweeping, count: int) -> float:
+    """The largest residual, in the unit of its row and shares of what is enough there; nan stays."""
+    worst, total = 0.0, 0.0
+    for c in range(count):
+        if s.who[c, MOVES] == 0:
+            continue
+        a, b, rows = s.who[c, FIRST], s.who[c, SECOND], s.who[c, ROWS]
+        u0, u1, u2 = s.u[c, 0], s.u[c, 1], s.u[c, 2]
+        for i in range(SIZE):
+            u0 += s.G[c, i, 0] * s.v[a, i]
+            u1 += s.G[c, i, 1] * s.v[a, i]
+            u2 += s.G[c, i, 2] * s.v[a, i]
+            if b >= 0:
+                u0 += s.G[c, SIZE + i, 0] * s.v[b, i]
+                u1 += s.G[c, SIZE + i, 1] * s.v[b, i]
+                u2 += s.G[c, SIZE + i, 2] * s.v[b, i]
+        info, p0, p1, p2 = s.info[c], s.z[c, 0], s.z[c, 1], s.z[c, 2]
+        q0 = max(0.0, p0 - u0 / info[D_N])
+        size = abs(q0 - p0) * info[D_N] * info[S_N] / info[GOAL]
+        if rows > 0:
+            q1, q2 = p1 - u1 / info[D_F], p2 - u2 / info[D_F] if rows > 1 else 0.0
+            slip, limit = sqrt(q1 * q1 + q2 * q2), info[RADIUS] + info[MU] * q0
+            if slip > limit:
+                f = limit / slip if limit > 0.0 else 0.0
+                q1, q2 = q1 * f, q2 * f
+            size = max(size, sqrt((q1 - p1) ** 2 + (q2 - p2) ** 2) * info[D_F] * info[S_F] / ENOUGH)
+            total += q1 + q2
+        total += size + q0
+        worst = max(worst, size)
+    return worst if abs(total) < np.inf else np.nan
+
+
+@jit_bare
+def accelerated(s: Sweeping, count: int, goal: float, most: int) -> tuple[int, float]:
+    """Sweeps with acceleration until the natural map is below the goal; sweeps, and the residual."""
+    n, n_v = 3 * count, s.v.size
+    z, v = s.z_flat, s.v_flat
+    dF, dG = s.history[:MEMORY], s.history[MEMORY : 2 * MEMORY]
+    f, f_old, g_old = s.history[2 * MEMORY], s.history[2 * MEMORY + 1], s.history[2 * MEMORY + 2]
+    dV, v_old = s.speeds[:MEMORY], s.speeds[MEMORY]
+    A, C, gamma = s.small[:MEMORY], s.small[MEMORY : 2 * MEMORY], s.small[2 * MEMORY]
+    filled, last, done = 0, -1.0, 0
+    while done < most:
+        for i in range(n):
+            f[i] = z[i]
+        for _ in range(PERIOD):
+            done += 1
+            if sweep(s, count) < goal:
+                residual = natural_map(s, count)
+                if residual < goal:
+                    return done, residual
+        square = 0.0
+        for c in range(count):
+            f[3 * c] = (z[3 * c] - f[3 * c]) * s.info[c, D_N]
+            f[3 * c + 1] = (z[3 * c + 1] - f[3 * c + 1]) * s.info[c, D_F]
+            f[3 * c + 2] = (z[3 * c + 2] - f[3 * c + 2]) * s.info[c, D_F]
+        square = _dot(f, f, n)
+        if not square < np.inf:
+            break
+        if square > last and last >= 0.0:
+            filled, last = 0, square  # no history while it grows
+        else:
+            if last >= 0.0:
+                k = filled % MEMORY
+                filled += 1
+                for i in range(n):
+                    dF[k, i], dG[k, i] = f[i] - f_old[i], z[i] - g_old[i]
+                for i in range(n_v):
+                    dV[k, i] = v[i] - v_old[i]
+                for j in range(min(filled, MEMORY)):
+                    A[k, j] = _dot(dF[k], dF[j], n)
+                    A[j, k] = A[k, j]
+            last = square if last < 0.0 else min(last, square)
+        for i in range(n):
+            f_old[i], g_old[i] = f[i], z[i]
+        for i in range(n_v):
+            v_old[i] = v[i]
+        h, trace = min(filled, MEMORY), 0.0
+        for k in range(h):
+            gamma[k] = _dot(dF[k], f, n)
+            trace += A[k, k]
+        if trace == 0.0 or done >= most:
+            continue  # end with a sweep, so that the multipliers lie in their cones
+        _small_solve(A, C, gamma, h, 1e-10 * trace)
+        for k in range(h):
+            for i in range(n):
+                z[i] -= gamma[k] * dG[k, i]
+            for i in range(n_v):
+                v[i] -= gamma[k] * dV[k, i]
+    return done, natural_map(s, count)
+
+
+@jit_bare
+def _dot(a: np.ndarray, b: np.ndarray, n: int) -> float:
+    """Four partial sums, which the compiler can add side by side without changing the result from run to run."""
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    m = n - n % 4
+    for i in range(0, m, 4):
+        s0 += a[i] * b[i]
+        s1 += a[i + 1] * b[i + 1]
+        s2 += a[i + 2] * b[i + 2]
+        s3 += a[i + 3] * b[i + 3]
+    for i in range(m, n):
+        s0 += a[i] * b[i]
+    return (s0 + s1) + (s2 + s3)
+
+
+@jit_bare
+def _small_solve(A: np.ndarray, C: np.ndarray, g: np.ndarray, h: int, shift: float) -> None:
+    """A g = g for a few unknowns, by Cholesky."""
+    for i in range(h):
+        for j in range(i + 1):
+            t = A[i, j]
+            for k in range(j):
+                t -= C[i, k] * C[j, k]
+            C[i, j] = sqrt(max(t + shift, 1e-300)) if i == j else t / C[j, j]
+    for i in range(h):
+        for k in range(i):
+            g[i] -= C[i, k] * g[k]
+        g[i] /= C[i, i]
+    for i in range(h - 1, -1, -1):
+        for k in range(i + 1, h):
+            g[i] -= C[k, i] * g[k]
+        g[i] /= C[i, i]
