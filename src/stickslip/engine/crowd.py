@@ -2,8 +2,8 @@
 
 The loop evaluates a stage and stops. A crowd linearises it, solves that by sweeps, evaluates it again, and so on until no gap
 and no slip changes any more. The result goes back to the loop, which accepts it with a residual below the tolerance. Where
-sweeps hit their cap, Newton's method goes on from there, and if it does not converge, the robust solver of `nonsmooth` finds
-another start, body by body. Where that does not help either, the stage goes to the attempts of all other runs.
+sweeps hit their cap, the robust solver of `nonsmooth` finds another start, body by body, and sweeps go on from there, then
+Newton's method. Where that does not help either, the stage goes to the attempts of all other runs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import scipy.sparse as sp
 from stickslip.engine.call import call_apart
 from stickslip.engine.contact_rows import (
     DEAD,
-    ENOUGH,
     ENOUGH_GAP,
     FIRST,
     GOAL,
@@ -47,6 +46,7 @@ from stickslip.nonsmooth.solvers import SOLVERS
 
 FEW = 40  # contacts, below which Newton's method is faster
 CAP = 1500  # sweeps of one solve
+ROBUST = 2  # linearisations that the robust solver starts after that
 NEWTON = 12  # iterations of Newton's method after that
 LINEARISATIONS = 12  # of one stage
 
@@ -97,7 +97,7 @@ class Crowd:
             if not residual < options.tolerance:
                 self.capped += 1
                 return self._after_cap(tables, k, memory, work, options, np.isfinite(residual))
-            if room.info[0, GOAL] == ENOUGH:  # a stage of velocities alone
+            if not self._has_gaps(room, count):  # a stage of velocities alone
                 return self._count(fresh)
             evaluate_stage(tables, k, memory, work, options, False)
             if worst_gap(tables, k, work) < (DEAD + ENOUGH_GAP) * options.tolerance:
@@ -112,29 +112,43 @@ class Crowd:
     def _after_cap(
         self, tables: Tables, k: int, memory: np.ndarray, work: Work, options: Options, finite: bool
     ) -> bool:
-        """Newton's method from where the sweeps have come, then from where the robust solver leads."""
+        """Sweeps from where the robust solver leads, then Newton's method from there."""
         counts, sizes = np.zeros(len(tables.problems), np.int64), np.zeros(len(tables.problems))
         short, unknowns = options._replace(attempt_0=0, attempt_1=1, iterations=NEWTON), Unknowns(tables, k, memory)
         bodies, room = self._bodies[k], self._room
         assert bodies is not None
         assert room is not None
-        for means in ("newton", "robust"):
-            if means == "robust":
-                unknowns.set(self._start)
-                evaluate_stage(tables, k, memory, work, options, True)
-                count = int(set_up(tables, k, memory, work, bodies, room, options.tolerance))
-                if count < 0:
-                    break
-                self._find_start(room, count, options.tolerance)
-                take_step(room, count, bodies, len(bodies.body), memory)
-            elif not finite:
-                continue
-            if newton_stage(tables, k, memory, work, short, 1.0, counts, sizes):
-                work.solved_by[0] -= 1  # the loop will count it again
-                self.after_cap[means] = self.after_cap.get(means, 0) + 1
-                return True
+        if not finite:
+            unknowns.set(self._start)
+        for _ in range(ROBUST):
+            evaluate_stage(tables, k, memory, work, options, True)
+            count = int(set_up(tables, k, memory, work, bodies, room, options.tolerance))
+            if count < 0:
+                break
+            self._find_start(room, count, options.tolerance)
+            done, residual = accelerated(room, count, options.tolerance, CAP)
+            self.sweeps += done
+            take_step(room, count, bodies, len(bodies.body), memory)
+            if residual < options.tolerance:
+                evaluate_stage(tables, k, memory, work, options, False)
+                if worst_gap(tables, k, work) < (DEAD + ENOUGH_GAP) * options.tolerance or not self._has_gaps(
+                    room, count
+                ):
+                    return self._note("robust")
+        if newton_stage(tables, k, memory, work, short, 1.0, counts, sizes):
+            work.solved_by[0] -= 1  # the loop will count it again
+            return self._note("robust and newton")
         unknowns.set(self._start)
         return False
+
+    def _note(self, means: str) -> bool:
+        self.after_cap[means] = self.after_cap.get(means, 0) + 1
+        return True
+
+    @staticmethod
+    def _has_gaps(room: Sweeping, count: int) -> bool:
+        """Whether rows of a stage are gaps, which are met more closely than velocities."""
+        return bool(count and (room.info[:count, GOAL] == ENOUGH_GAP).any())
 
     def _find_start(self, room: Sweeping, count: int, tolerance: float) -> None:
         """Multipliers of the robust solver, and the velocities that belong to them."""

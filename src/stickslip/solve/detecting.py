@@ -31,6 +31,7 @@ from stickslip.solve.prepared import check_capability, compiled, prepare
 
 CODES = 5 * 4 * 4  # kinds of contacts, of first and second bodies
 SMALLEST = 8  # contacts that a room holds
+GIVEN = ("gap_0", "open_0")  # fields that a new contact has: its gap at the start of the step, and that it was open
 ABLE = "rattle, moreau, theta, lobatto, generalized-alpha and half-explicit can"
 # What a state holds besides the fields of the program.
 ROOMS, PLACES, KEYS, TANGENTS = (f"contacts.{name}" for name in ("rooms", "places", "keys", "tangents"))
@@ -176,10 +177,11 @@ class DetectingRun(ProgramRun):
         )
         for code, k in zip(self._rooms, self._homes.types[:, KIND].tolist(), strict=True):
             self.tables.kinds["count"][k] = self._counts[code]
-        if self._gap_0 >= 0:
-            for code, t in zip(self._rooms, range(len(self._rooms)), strict=True):
-                first, mine = self._homes.fields[self._gap_0, t, 0], self._new.place[:n, 0] == code
-                self.memory[first + self._new.place[:n, 1][mine]] = self._new.gap[:n][mine]
+        place, new = self._new.place[:n, 1], before < 0
+        for name, f in self._given.items():
+            values, told = (self._new.gap[:n], new | True) if name == "gap_0" else (np.ones(n), new)
+            at = self._homes.fields[f, which, 0] + place
+            self.memory[at[told]] = values[told]
 
     def _look(self, q: np.ndarray, u: np.ndarray, dt: float) -> int:
         """Detect; there is room for all contacts afterwards."""
@@ -251,7 +253,7 @@ class DetectingRun(ProgramRun):
             if program.decides_step:
                 raise MethodError(f"method {self.scheme.name!r} cannot follow contacts that are detected; {ABLE}")
             for each in program.memory:
-                if each.space in (Space.N, Space.F) and "." not in each.name and each.name != "gap_0":
+                if each.space in (Space.N, Space.F) and "." not in each.name and each.name not in GIVEN:
                     raise MethodError(
                         f"method {self.scheme.name!r} remembers {each.name!r} of every contact, which a detected one "
                         "cannot have"
@@ -274,7 +276,7 @@ class DetectingRun(ProgramRun):
         self.tables, self._crowd = own_tables(program), None
         fields = [each for each in self.remembered if each.space in (Space.N, Space.F)]
         self._homes, names = rooms_of(program, fields), [each.name for each in fields]
-        self._gap_0 = names.index("gap_0") if "gap_0" in names else -1
+        self._given = {name: names.index(name) for name in GIVEN if name in names}
         self._type_of, self._capacity = np.full(CODES, -1), self._homes.types[:, CAPACITY].copy()
         self._type_of[list(self._rooms)] = np.arange(len(self._rooms))
         self._percussions = np.zeros((CODES, 3), np.int64)
