@@ -21,7 +21,7 @@ import numpy as np
 from stickslip.engine.tables import Tables
 from stickslip.engine.work import IDLE, Work
 from stickslip.jit import jit_bare, jit_inline
-from stickslip.nonsmooth.laws import CLOSED, OFF
+from stickslip.nonsmooth.cones import CLOSED, OFF
 
 SIZE = 6  # velocities of a body
 MEMORY = 5  # differences of the acceleration in `contact_sweeps`

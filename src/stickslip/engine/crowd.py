@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from stickslip.engine.call import call_apart
 from stickslip.engine.contact_rows import (
     DEAD,
     ENOUGH_GAP,
@@ -39,8 +38,9 @@ from stickslip.engine.rescue import Unknowns
 from stickslip.engine.tables import Tables
 from stickslip.engine.work import SOLVE_STAGE, Options, Work
 from stickslip.jit import jit_bare
-from stickslip.nonsmooth.cones import Laws
-from stickslip.nonsmooth.laws import BALL, NORMAL
+from stickslip.native.call import call_apart
+from stickslip.nonsmooth.cones import BALL, NORMAL
+from stickslip.nonsmooth.laws import Laws
 from stickslip.nonsmooth.problem import Problem
 from stickslip.nonsmooth.solvers import SOLVERS
 
