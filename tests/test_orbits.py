@@ -82,6 +82,8 @@ def test_impact_oscillator_of_shaw_and_holmes(c):
     orbit = ss.periodic_orbit(system, guess, period=T, t_start=t_start)
     assert orbit.q0[0] == pytest.approx(at(t_start), abs=1e-9)
     assert np.prod(orbit.multipliers).real == pytest.approx(e**2, abs=1e-8)
+    trace = -2 * e * np.cos(T) + (1 + e) * np.sin(T) * (P * (1 - omega**2) - c) / (Q - B)
+    assert np.sum(orbit.multipliers).real == pytest.approx(trace, abs=1e-6)
 
 
 def test_woodpecker_pecks_with_a_stable_period():

@@ -27,7 +27,8 @@ def impact_oscillator(
 
         Q = -(c - P) kappa rho,      P^2 + Q^2/omega^2 = G^2,
 
-    and leaves it with the velocity (c - P) kappa + Q. The product of its multipliers is e^2.
+    and leaves it with the velocity (c - P) kappa + Q. The product of its multipliers is e^2, their sum
+    -2 e cos(T) + (1 + e) sin(T) (P (1 - omega^2) - c)/(Q - (c - P) kappa).
 
     >>> import stickslip as ss
     >>> solution = ss.solve(ss.benchmarks.impact_oscillator(), t_end=10.0, dt=1e-2)
