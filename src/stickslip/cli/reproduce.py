@@ -34,11 +34,12 @@ def reproduce(
     except InterruptedReproduction as interrupted:
         Console(stderr=True, soft_wrap=True).print(str(interrupted), style="red", highlight=False)
         raise typer.Exit(INTERRUPTED) from None
+    from stickslip.papers.report import count_claims
+
     rows = table("item", "claims that hold", "run time")
     for result in done.results:
         hold = sum(verdict.holds for verdict in result.verdicts)
         rows.add_row(f"{result.paper} {result.item}", f"{hold} of {len(result.verdicts)}", f"{result.seconds:.1f} s")
     Console().print(rows)
-    hold, count = sum(verdict.holds for verdict in done.verdicts), len(done.verdicts)
-    rest = "" if hold == count else "; the report says why the others differ"
-    say(f"\n{hold} of {count} claims hold{rest}\nwrote {done.report}")
+    rest = "" if all(verdict.holds for verdict in done.verdicts) else "; the report says why the others differ"
+    say(f"\n{count_claims(done.verdicts)}{rest}\nwrote {done.report}")

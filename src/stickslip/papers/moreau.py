@@ -122,6 +122,12 @@ def fig5(study: Study) -> Iterator[Exhibit]:
     mean = float(np.exp(np.mean(np.log(ratios[T]))))
     yield study.judge("ten_times", mean, T=T, low=min(ratios[T]), high=max(ratios[T]), free=min(ratios[0.5]))
     yield study.judge("in_between", outside)
+    at_T, free = rates[T], rates[0.5]
+    orders = ", ".join(f"{name} {value:.2f}" for name, value in at_T.items())
+    facts = {"orders": orders, "free": ", ".join(f"{name} {value:.2f}" for name, value in free.items())}
+    yield study.judge("variational_order", at_T["variational"] - max(at_T["symmetric"], at_T["Moreau"]), **facts)
+    low, high = sorted((at_T["symmetric"], at_T["variational"]))
+    yield study.judge("theta_order", bool(low <= at_T["θ = 1/2"] <= high), **facts)
     yield study.judge("free_motion", rates[0.5]["symmetric"])
     yield study.judge("moreau_free", rates[0.5]["Moreau"])
 

@@ -6,6 +6,7 @@ live in one module a paper. A function yields parts, in the order in which a rea
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -47,6 +48,7 @@ class Verdict:
     holds: bool
     difference: str = ""
     note: str = ""
+    ours: bool = False  # not said by the paper: an exact solution, statics, another program
 
 
 Exhibit: TypeAlias = PaperFigure | Table | Verdict
@@ -90,7 +92,16 @@ class Claim:
         )  # against a bound: few
         text = shown or (("yes" if found else "no") if isinstance(found, bool) else self._in_unit(f"{found:{digits}}"))
         notes = " ".join(part.format(**facts) for part in (self.note, "" if holds else self.why) if part)
-        return Verdict(self.id, self.text, self.source, self.rule, text, holds, difference, notes)
+        return Verdict(self.id, self.text, self.source, self.rule, text, holds, difference, notes, self.ours)
+
+    @property
+    def ours(self) -> bool:
+        """Whether the source names no place in the paper.
+
+        >>> Claim("rest", "It rests", "exact solution").ours, Claim("rest", "It rests", "section 5.1; bound ours").ours
+        (True, False)
+        """
+        return re.search(r"section|Fig|Table|\(\d", self.source) is None
 
     @property
     def rule(self) -> str:

@@ -137,6 +137,7 @@ def fig5(study: Study) -> Iterator[Exhibit]:
     yield study.judge("constraints", max(np.abs(s.g).max(), np.abs(s.g_dot).max()))
     yield study.judge("crank_01", float(np.interp(0.1, s.t, s.q[:, 2])))
     yield study.judge("crank_02", s.q[-1, 2])
+    yield study.judge("periodic", _return(s))
     coarse = simulate(slider_crank(), t_end, 10 * dt)
     yield study.judge("ten_times", coarse.gap.min(), shown=f"{coarse.gap.min():.1e} m")
 
@@ -263,6 +264,17 @@ def fig10(study: Study) -> Iterator[Exhibit]:
     yield study.judge("angle", max(np.abs(angle["RATTLE"] - angle[name]).max() for name in ("Moreau", "generalized-α")))
     yield study.judge("penetration", runs["RATTLE"].gap.min(), moreau=runs["Moreau"].gap.min())
     yield study.judge("cost", runs["RATTLE"].stats.wall_time / runs["Moreau"].stats.wall_time)
+
+
+def _return(s: Solution) -> float:
+    """Largest change of the angular velocities of crank and rod over a turn of the crank, relative to their size."""
+    late = s.t > 0.02
+    angle, changes = s.q[late, 2], []
+    phase = np.linspace(angle[0], angle[-1] - 2 * np.pi, 400)
+    for u in (s.u[late, 2], s.u[late, 5]):
+        now, later = np.interp(phase, angle, u), np.interp(phase + 2 * np.pi, angle, u)
+        changes.append(np.abs(later - now).max() / np.abs(u).max())
+    return float(max(changes))
 
 
 def _elevation(q: np.ndarray) -> np.ndarray:

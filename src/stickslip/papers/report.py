@@ -7,6 +7,7 @@ import os
 import platform
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace  # noqa: F401  (of the doctest)
 from html import escape
 from importlib.resources import files
 
@@ -43,18 +44,29 @@ def report_text(results: Mapping[str, Sequence[Result]], quick: bool) -> str:
 
 
 def _opening(verdicts: Sequence[Verdict], quick: bool) -> str:
-    hold = sum(verdict.holds for verdict in verdicts)
     size = "Quick runs: coarser and shorter than the papers’." if quick else "Full runs, at the papers’ sizes."
     return (
         f"Figures and tables recomputed by stickslip {escape(__version__)}, beside the papers’ own numbers. "
-        f"<b>{hold} of {len(verdicts)} claims hold</b>; where one differs, the text says by how much and why. "
+        f"<b>{count_claims(verdicts)}</b>; where one differs, the text says by how much and why. "
         f'<span class="soft">{size}</span>'
     )
 
 
+def count_claims(verdicts: Sequence[Verdict]) -> str:
+    """How many claims of the papers hold, and how many checks of ours, which no paper makes.
+
+    >>> claim = Verdict("a", "", "", "", "", holds=True)
+    >>> count_claims([claim, claim]), count_claims([claim, replace(claim, ours=True)])
+    ('2 of 2 claims hold', '1 of 1 claims hold, and 1 of 1 checks of ours')
+    """
+    theirs, ours = ([v.holds for v in verdicts if v.ours == mine] for mine in (False, True))
+    own = f", and {sum(ours)} of {len(ours)} checks of ours" if ours else ""
+    return f"{sum(theirs)} of {len(theirs)} claims hold{own}"
+
+
 def _summary(paper: Paper, results: Sequence[Result]) -> str:
     verdicts = [verdict for result in results for verdict in result.verdicts]
-    hold, count = sum(verdict.holds for verdict in verdicts), max(len(verdicts), 1)
+    hold, count = sum(verdict.holds for verdict in verdicts), max(len(verdicts), 1)  # the bar shows all of them
     chips = "".join(
         f'<a class="chip{_mood(result)}" href="#{_anchor(result)}">{escape(_short(paper.items[result.item]))}</a>'
         for result in results
@@ -62,7 +74,7 @@ def _summary(paper: Paper, results: Sequence[Result]) -> str:
     return (
         f'<div class="paper"><b><a href="#{escape(paper.name)}">{escape(paper.title)}</a></b>'
         f'<div class="bar"><i style="width:{100 * hold / count:.1f}%"></i><i style="width:{100 - 100 * hold / count:.1f}%">'
-        f'</i></div><span class="soft">{hold} of {len(verdicts)} claims hold</span><div class="chips">{chips}</div></div>'
+        f'</i></div><span class="soft">{count_claims(verdicts)}</span><div class="chips">{chips}</div></div>'
     )
 
 
