@@ -20,17 +20,16 @@ BEGIN, END = "<!-- from a run: docs/make_reproduce.py -->\n", "<!-- end of what 
 def section(out: Path) -> str:
     """The table of the claims that differ, of full-size results."""
     verdicts: list[tuple[str, Verdict]] = []
-    seconds, by = 0.0, set()
+    by = set()
     for paper in PAPERS.values():
         for item in paper.items:
             result = json.loads((out / paper.name / f"{item}-full.json").read_text(encoding="utf-8"))
-            seconds += result["seconds"]
             by.add(result["fingerprint"])
             for part in result["parts"]:
                 if part.pop("kind") == "verdict":
                     verdicts.append((f"{paper.name} {item}", Verdict(**part)))
     lines = [
-        f"{count_claims([verdict for _, verdict in verdicts])}, at full size. The runs took {seconds:.0f} s in sum, by "
+        f"{count_claims([verdict for _, verdict in verdicts])}, at full size, by "
         f"stickslip {', '.join(sorted(by))}. What differs:\n",
         "| item | claim | expected | found | why |",
         "| --- | --- | --- | --- | --- |",
