@@ -26,6 +26,14 @@ that slip in (36) keep its direction for the whole step,
 
 with the mean of the coefficients at both ends. (34) is implicit Euler for the direction of slip, (34*) the midpoint rule.
 
+(32) reverses the velocity of the start of the step, and (33) puts the contact onto the surface at its end: what gravity does on
+the way there is lost, of order dt per impact. With restitution="touch" the velocity before the impact is the one with which
+free motion arrives at the surface,
+
+    v^2 = g_N_dot_0^2 - 2 g_N_ddot g_N_0,   g_N_ddot from M_0 (u_F - u_0) = dt h(t_0, q_0, u_0)         (32*)
+
+so that e = 1 keeps the energy.
+
 Good for: everything; positions never penetrate, constraints hold on position and velocity level, order 2 in persistent
 contact, any kinematics. The percussions of single steps are of first order.
 """
@@ -38,17 +46,19 @@ import casadi as ca
 
 from stickslip.engine.derive import PartType
 from stickslip.engine.fields import ONE, PERCUSSIONS, Q_1, U_0, U_1, Carry, F, Field, Multipliers, N, U
-from stickslip.engine.flow import StageFunction
+from stickslip.engine.flow import If, Step
 from stickslip.engine.stage import Stage
 from stickslip.errors import OptionError, unknown_name
 from stickslip.schemes.alpha_motion import CLOSED
 from stickslip.schemes.scheme import Facts, Scheme
 
 VARIANTS = ("mean", "printed", "midpoint")
+RESTITUTIONS = ("step", "touch")
 U_M, U_E = Field("u_M", U), Field("u_E", U)
 P_FIRST, P_SECOND = Multipliers("P_first"), Multipliers("P_second")
 OPEN, OPEN_0 = Field("open", N), Field("open_0", N)  # contacts that are open at q_1, and at q_0
 IMPACTS = Field("impacts", ONE)  # how many contacts close in the step
+U_F, ARRIVAL = Field("u_F", U), Field("arrival", N)  # velocities of free motion; with which contacts arrive
 SLIPS, SLIDES = (
     Field("slips", F),
     Field("slides", F),
@@ -61,16 +71,20 @@ class Rattle(Scheme):
 
     variant: "mean" (default) takes velocity constraints and slip of the first half-step at the mean of both ends,
     "printed" at the end, as in the paper; "midpoint" also takes the direction of slip for the whole step from there.
+    restitution: of the velocity at the start of the "step" (default, as in the paper), or of that at the "touch".
 
     >>> import stickslip as ss
     >>> solution = ss.solve(ss.benchmarks.bouncing_ball(), t_end=0.1, dt=1e-2, method=ss.Rattle())
     """
 
     variant: str = "mean"
+    restitution: str = "step"
 
     name = "rattle"
 
     def __post_init__(self) -> None:
+        if self.restitution not in RESTITUTIONS:
+            raise OptionError(unknown_name("restitution of rattle", str(self.restitution), RESTITUTIONS))
         if self.variant not in VARIANTS:
             raise OptionError(unknown_name("variant of rattle", str(self.variant), VARIANTS))
 
@@ -83,7 +97,8 @@ class Rattle(Scheme):
             order=2,
             sliding_order=2 if self.variant == "midpoint" else 1,
             rolling_order=1 if self.variant == "printed" else 2,
-            unknowns={"position_stage": "n_u + n_P", "velocity_stage": "n_u + n_P"},
+            unknowns={"position_stage": "n_u + n_P", "velocity_stage": "n_u + n_P"}
+            | ({"free_velocity": "n_u"} if self.restitution == "touch" else {}),
             levels=("position", "velocity"),
             contact_level="position",
             symmetric=True,
@@ -91,17 +106,24 @@ class Rattle(Scheme):
         )
 
     @property
+    def remembers(self) -> bool:
+        """Whether it must know which contacts were closed."""
+        return self.variant == "midpoint" or self.restitution == "touch"
+
+    @property
     def carry(self) -> Carry:  # type: ignore[override]
-        """The midpoint variant remembers which contacts were closed."""
-        return {**super().carry, OPEN_0: OPEN} if self.variant == "midpoint" else super().carry
+        return {**super().carry, OPEN_0: OPEN} if self.remembers else super().carry
 
-    def begin(self) -> tuple[StageFunction, ...]:
-        return (closed_contacts,) if self.variant == "midpoint" else ()
+    def begin(self) -> tuple[Step, ...]:
+        return (closed_contacts,) if self.remembers else ()
 
-    def step(self) -> tuple[StageFunction, ...]:
-        if self.variant == "midpoint":
-            return self.position_stage, count_impacts, choose_direction, self.velocity_stage
-        return self.position_stage, self.velocity_stage
+    def step(self) -> tuple[Step, ...]:
+        counted = (count_impacts,) if self.remembers else ()
+        direction = (choose_direction,) if self.variant == "midpoint" else ()
+        arrival: tuple[Step, ...] = ()
+        if self.restitution == "touch":
+            arrival = (If(IMPACTS, then=(free_velocity, arrival_at_touch), otherwise=(arrival_at_start,)),)
+        return self.position_stage, *counted, *direction, *arrival, self.velocity_stage
 
     def position_stage(self, part: PartType, s: Stage) -> None:
         """q_1, u_M and the percussions of the first half-step (41)."""
@@ -141,7 +163,10 @@ class Rattle(Scheme):
         )  # (25b)
         s.zero(part.g_dot(*after), by=P_second.g)  # (28b)
         s.zero(part.gamma(*after), by=P_second.gamma)  # (29b)
-        s.normal(part.xi_N(after, before), P.N, by=P_second.N, open_where=OPEN)  # (32)
+        xi_N = part.xi_N(after, before)
+        if self.restitution == "touch":
+            xi_N = part.g_N_dot(*after) + part.e_N(t_1, q_1, s.u_0) * s.known(ARRIVAL)  # (32*)
+        s.normal(xi_N, P.N, by=P_second.N, open_where=OPEN)  # (32)
         whole = part.radius(*after, P.N, dt)
         if self.variant == "midpoint":
             start, end = (s.t_0, s.q_0, u_M), (t_1, q_1, u_M)
@@ -184,3 +209,25 @@ def turns(part: PartType) -> ca.SX:
         varies = f.size > 1 or ca.depends_on(ca.vertcat(e.mu[k], e.radius[k]), e.u)
         rows.append(ca.SX.ones(f.size) if varies else ca.SX.zeros(f.size))
     return ca.vertcat(*rows)
+
+
+# -- restitution at the touch --------------------------------------------------------------------------------------------
+
+
+def free_velocity(part: PartType, s: Stage) -> None:
+    """u_F, where forces alone would lead."""
+    u_F = s.unknown(U_F, guess=U_0)
+    s.equation(part.M(s.t_0, s.q_0) @ (u_F - s.u_0) - s.dt * part.h(s.t_0, s.q_0, s.u_0), for_=u_F)
+
+
+def arrival_at_touch(part: PartType, s: Stage) -> None:
+    """Gap velocities with which open contacts arrive at the surface (32*)."""
+    t, q = s.t_0, s.q_0
+    gap, v_0, v_1 = part.g_N(t, q), part.g_N_dot(t, q, s.u_0), part.g_N_dot(t, q, s.known(U_F))
+    square = v_0**2 - 2 * (v_1 - v_0) / s.dt * gap
+    s.update(ARRIVAL, ca.if_else(s.known(OPEN_0) > 0, -ca.sqrt(ca.fmax(square, 0)), v_0))
+
+
+def arrival_at_start(part: PartType, s: Stage) -> None:
+    """Nothing closes: the velocities of the start."""
+    s.update(ARRIVAL, part.g_N_dot(s.t_0, s.q_0, s.u_0))

@@ -43,9 +43,11 @@ SETTLED = 1e-6  # of what a free motion reaches in a step: flights and speeds be
 
 def can_correct(scheme: Scheme) -> bool:
     """Whether the derivative of a scheme can be corrected at events."""
-    return isinstance(scheme, Rattle | Lobatto) or (
-        isinstance(scheme, GeneralizedAlpha) and scheme.nonsmooth and scheme.solver == "newton"
-    )
+    if isinstance(scheme, Rattle):
+        return scheme.restitution == "step"
+    if isinstance(scheme, GeneralizedAlpha):
+        return scheme.nonsmooth and scheme.solver == "newton" and scheme.release == "total"
+    return isinstance(scheme, Lobatto)
 
 
 class Passage(EventRun):
