@@ -46,7 +46,7 @@ class Cone:
 
     def project(self, y: np.ndarray, radius: Scalar) -> Sequence[Scalar]:
         """The point of the reservoir of this radius that is nearest to y."""
-        raise NotImplementedError(f"{type(self).__name__} has no method project(self, y, radius)")
+        raise ModelError("it has no method project(self, y, radius)")
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ def projection_of(where: str, cone: Any, size: int) -> tuple[Projection, ca.SX]:
     y, radius = ca.SX.sym("y", size), ca.SX.sym("radius")
     try:
         p = ca.densify(column(cone.project(array(y), radius)))
-    except (IndexError, TypeError, ValueError) as error:
-        raise ModelError(f"{where}: the projection of the cone {name} fails for {size} components: {error}") from error
+    except (ModelError, ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        raise ModelError(f"{where}: the cone {name} cannot project {size} components: {error}") from error
     if p.numel() != size:
         raise ModelError(
             f"{where}: the cone {name} projects {size} components to {p.numel()}; project() returns as many"
