@@ -27,7 +27,7 @@ ARGUMENTS = ["--no-sandbox", "--enable-unsafe-swiftshader"]
 READY = "window.stickslip && stickslip.state().shots.count > 0"
 
 
-def heap(count: int, t_end: float = 0.4, dt: float = 2e-3) -> Solution:
+def heap(count: int, t_end: float = 0.2, dt: float = 4e-3) -> Solution:
     """Balls that fall into a box without a lid, 10 by 10 balls wide."""
     s = ss.System(f"{count} spheres")
     s.add(ss.Gravity([0, 0, -9.81]))

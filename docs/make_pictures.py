@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -27,30 +28,27 @@ from stickslip.math import quaternion
 DOCS = Path(__file__).parent
 IMAGES = DOCS / "images"
 THUMBNAIL = (420, 280)  # in points; drawn with twice as many pixels, stored with these
+WHOLE = "position: fixed; inset: 0; height: 100%; z-index: 9"  # the stage alone
 NEXT = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
 # -- mechanisms ----------------------------------------------------------------------------------------------------------
 
 
-def wall() -> ss.Solution:
-    """A ball knocks down a wall of boxes; all contacts are detected."""
-    s = ss.System("a ball and a wall")
+def pyramid() -> ss.Solution:
+    """A ball knocks down a pyramid of boxes; all contacts are detected."""
+    s = ss.System("a ball and a pyramid")
     s.add(ss.Gravity([0, 0, -9.81]))
     bodies = []
-    for row in range(6):
-        for column in range(5 if row % 2 else 4):
-            y = (column - (2.0 if row % 2 else 1.5)) * 0.202
-            half = row % 2 and column in (0, 4)
-            wide = np.array([0.1, 0.1, 0.1]) if half else np.array([0.1, 0.2, 0.1])
-            y = np.sign(y) * 0.353 if half else y
-            at = ss.ground.frame([0.0, y, 0.05 + 0.1 * row])
-            bodies.append(s.add(ss.solid(f"box {row}.{column}", ss.Box(at, wide), density=400)))
-    ball = ss.Sphere(ss.ground.point(-1.0, 0.06, 0.33), 0.11)
-    bodies.append(s.add(ss.solid("ball", ball, density=2500, velocity=[5.5, 0, 0.9])))
+    for row in range(4):
+        for column in range(4 - row):
+            at = ss.ground.frame([0.0, 0.21 * (column - (3 - row) / 2), 0.06 + 0.12 * row])
+            bodies.append(s.add(ss.solid(f"box {row}.{column}", ss.Box(at, [0.12, 0.19, 0.12]), density=400)))
+    ball = ss.Sphere(ss.ground.point(-1.1, 0.07, 0.2), 0.1)
+    bodies.append(s.add(ss.solid("ball", ball, density=2500, velocity=[5.0, 0, 0.9])))
     floor = ss.Plane([0, 0, 0], [0, 0, 1])
     s.add(ss.Collisions("contacts", [*bodies, floor], friction=0.5, restitution=0.15))
-    return ss.solve(s, t_end=1.3, dt=1e-3, method="moreau")
+    return ss.solve(s, t_end=1.0, dt=2e-3, method="moreau")
 
 
 def crank() -> ss.Solution:
@@ -127,18 +125,13 @@ def animated(
     solution: ss.Solution, name: str, times: Sequence[float], size: tuple[int, int], fps: int, look: str
 ) -> None:
     """A GIF of the page's canvas."""
-    with opened(solution, size, "", 2.0) as page, tempfile.TemporaryDirectory() as folder:
-        page.evaluate("document.documentElement.dataset.theme = 'light'; dress()")
-        page.evaluate(
-            "document.querySelector('#stage').style.cssText = 'position: fixed; inset: 0; height: 100%; z-index: 9'"
-        )
+    with opened(solution, size, "#theme=light", 2.0) as page, tempfile.TemporaryDirectory() as folder:
+        page.evaluate(f"document.querySelector('#stage').style.cssText = '{WHOLE}'")
         page.wait_for_timeout(300)
-        page.evaluate(f"stage.fit(); {look}")
+        page.evaluate(f"stage.resize(); stage.fit(); {look}")
         for k, t in enumerate(times):
             (Path(folder) / f"{k:04d}.png").write_bytes(seen(page, float(t)))
-        colors = (
-            f"scale={size[0]}:-1:flags=lanczos,split[a][b];[a]palettegen=max_colors=96[p];[b][p]paletteuse=dither=none"
-        )
+        colors = f"scale={size[0]}:-1:flags=lanczos,split[a][b];[a]palettegen=max_colors=128[p];[b][p]paletteuse=dither=bayer:bayer_scale=5"
         command = ["ffmpeg", "-v", "error", "-y", "-framerate", str(fps), "-i", f"{folder}/%04d.png", "-vf", colors]
         subprocess.run([*command, str(IMAGES / name)], check=True)
 
@@ -154,9 +147,8 @@ def photographed(solution: ss.Solution, name: str, size: tuple[int, int], hash_:
 
 def hero() -> None:
     """README: the first thing that one sees."""
-    motion = wall()
-    times = np.concatenate([np.linspace(0.0, 0.5, 50), np.linspace(0.5, 1.3, 28)[1:], np.full(6, 1.3)])
-    animated(motion, "wall.gif", times, (720, 405), 25, "stage.zoom(1.25)")
+    times = np.concatenate([np.linspace(0.0, 0.5, 50), np.linspace(0.5, 1.0, 25)[1:], np.full(6, 1.0)])
+    animated(pyramid(), "pyramid.gif", times, (720, 405), 25, "stage.zoom(1.25)")
 
 
 def film_of_crank() -> None:
@@ -187,43 +179,48 @@ def gallery() -> None:
         if not look["bodies"] and not look["tracks"]:
             continue
         force = solution.P_N.sum(axis=1)
-        row = int(force.argmax()) if force.any() else len(solution) // 3
-        with opened(solution, THUMBNAIL, "", 2.0) as page:
-            page.evaluate("document.documentElement.dataset.theme = 'light'; dress()")
-            page.evaluate(
-                "document.querySelector('#stage').style.cssText = 'position: fixed; inset: 0; height: 100%; z-index: 9'"
-            )
+        row = int(force.argmax()) if force.any() else 2 * len(solution) // 3
+        with opened(solution, THUMBNAIL, "#theme=light&show=trails", 2.0) as page:
+            page.evaluate(f"document.querySelector('#stage').style.cssText = '{WHOLE}'")
             page.wait_for_timeout(200)
-            page.evaluate("stage.fit()")
-            raw = folder / "raw.png"
-            raw.write_bytes(seen(page, float(solution.t[row])))
+            page.evaluate("stage.resize(); stage.fit()")
+            raw = BytesIO(seen(page, float(solution.t[row])))
         with Image.open(raw) as image:
             small = image.convert("RGB").resize(THUMBNAIL, Image.Resampling.LANCZOS)
-            small.quantize(96, dither=Image.Dither.NONE).save(folder / f"{name}.png", optimize=True)
-        raw.unlink()
+            small.save(folder / f"{name}.jpg", quality=92, subsampling=0, optimize=True)
 
 
-def examples() -> list[tuple[str, ss.Solution]]:
-    """The solutions of the gallery, by the names of their systems."""
+def examples(page: str = "gallery.md") -> list[tuple[str, ss.Solution]]:
+    """The solutions of a page, the first of each system, by the names of the systems."""
     found: list[ss.Solution] = []
     solve, namespace = ss.solve, {}
     ss.solve = lambda *a, **k: found.append(solve(*a, **k)) or found[-1]
     try:
-        for block in re.findall(r"```python\n(.*?)```", (DOCS / "gallery.md").read_text("utf-8"), flags=re.DOTALL):
-            exec(compile(block, "gallery.md", "exec"), namespace)  # our own page
+        for block in re.findall(r"```python\n(.*?)```", (DOCS / page).read_text("utf-8"), flags=re.DOTALL):
+            exec(compile(block, page, "exec"), namespace)  # our own page
     finally:
         ss.solve = solve
     names = {re.sub(r"\W+", "_", s.provenance["system"]): s for s in reversed(found)}
     return list(reversed(names.items()))
 
 
+def tutorial() -> list[ss.Solution]:
+    """The two solutions of docs/tutorial.md."""
+    found = [s for _, s in examples("tutorial.md")]
+    return [
+        next(s for s in found if s.provenance["system"] == name) for name in ("friction oscillator", "block on a floor")
+    ]
+
+
 def figures() -> None:
-    """Curves of README, plots.md, analysis.md and viewing.md."""
-    model = ss.benchmarks.slider_crank()
-    solution = ss.solve(model, t_end=0.2, dt=1e-4, progress=False)
-    solution.plot(IMAGES / "slider_crank.png")
+    """Curves of README, tutorial, plots.md and viewing.md."""
+    oscillator, block = tutorial()
+    chosen = oscillator.plot(quantities=["x", "x_dot", "floor.friction"])
+    plots.save(chosen, IMAGES / "tutorial_oscillator.png", dpi=100)
+    photographed(block, "tutorial_block.png", (1100, 560), "#t=0.35&theme=light")
+    plots.save(crank().plot(), IMAGES / "slider_crank.png", dpi=100)
     bird = ss.solve(ss.benchmarks.woodpecker_toy(), t_end=0.6, dt=1e-4, progress=False)
-    plots.save(plots.strip(bird, snapshots=7), IMAGES / "woodpecker_toy_motion.png")
+    plots.save(plots.strip(bird, snapshots=7), IMAGES / "woodpecker_toy_motion.png", dpi=80)
 
 
 PICTURES: dict[str, Callable[[], None]] = {

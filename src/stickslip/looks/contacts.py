@@ -186,6 +186,7 @@ def clearance_prismatic(joint: ClearancePrismatic, sketch: Sketch) -> None:
     sketch.hold(joint.point_1, joint.point_2)
     sketch.join(*joint.bodies)
     outer, inner = joint.bodies
+    sketch.formed.add(id(inner))
     at, slides = (p.body.position(array(p.coordinates)) for p in (joint.point_1, joint.point_2))
     axis = outer.direction(joint.axis)
     size = [sketch.number(joint.length), sketch.number(joint.height)]

@@ -12,6 +12,7 @@ import numpy as np
 from stickslip.looks.contacts import quaternion_of, toward
 from stickslip.looks.sketch import Sketch, symbols
 from stickslip.math import array, cross, norm
+from stickslip.model.bodies import PlanarBody
 from stickslip.model.declaration import TIME
 from stickslip.model.drives import Friction, Gear, Limits
 from stickslip.model.forces import Force, Gravity, SpringDamper, Torque
@@ -155,7 +156,10 @@ def _wheel(sketch: Sketch, measure: Any, joint: Joint, radius: float) -> None:
     if measure.axis is not None:
         axis = _unit(measure.axis)
         axis = axis if body is measure.body_1 else initial_turn(sketch.system, measure.body_1, body) @ axis
-    size = radius if radius > 0 else symbols(2.6)
+    size: Any = radius if radius > 0 else symbols(2.6)
+    if radius == 0 and isinstance(body, PlanarBody):  # wheels on one axis: a disk with the inertia of its body
+        size = float(np.asarray(sketch.system.initial_value((2 * body.inertia / body.mass) ** 0.5), float))
+    sketch.formed.add(id(body))
     at = _point_on(joint, body).coordinates
     sketch.solid("gear", body, at=at, turn=toward(axis), radius=size)
 

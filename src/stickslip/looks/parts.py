@@ -81,15 +81,14 @@ def _body(body: Body, sketch: Sketch, shaped: list[Any]) -> None:
     points = _places(sketch.attached.get(id(body), []))
     if isinstance(body, PointMass):
         if not shaped:
-            sketch.solid("knob", body, radius=symbols(0.9))
+            sketch.solid("knob", body, radius=symbols(1.4))
         return
     spread = max((float(np.linalg.norm(p)) for p in points), default=0.0)
     if not shaped or contacts.only_points(shaped):
         for point in points:
             if np.linalg.norm(point) > 0:
                 sketch.solid("link", body, ends=[[0.0, 0.0, 0.0], _three(point)], radius=symbols(0.55))
-    wheels = any(solid["kind"] == "gear" and solid["body"] == sketch.body(body) for solid in sketch.solids)
-    if not shaped and not wheels:
+    if not shaped and id(body) not in sketch.formed:
         if isinstance(body, PlanarBody):
             _planar_inertia(body, sketch, points, spread)
         elif isinstance(body, RigidBody):

@@ -69,6 +69,7 @@ class Sketch:
             s.__hash__(): k for k, s in enumerate(s for block in system.blocks for s in np.atleast_1d(array(block.q)))
         }
         self.attached: dict[int, list[Point]] = {}  # by the id of a body: points of it that joints and springs hold
+        self.formed: set[int] = set()  # ids of bodies that wheels or blocks show, so that no box of inertia hides these
         self.joined: list[tuple[Carrier, Carrier]] = []
 
     # -- numbers ---------------------------------------------------------------------------------------------------
