@@ -131,7 +131,8 @@ def animated(
         page.evaluate(f"stage.resize(); stage.fit(); {look}")
         for k, t in enumerate(times):
             (Path(folder) / f"{k:04d}.png").write_bytes(seen(page, float(t)))
-        colors = f"scale={size[0]}:-1:flags=lanczos,split[a][b];[a]palettegen=max_colors=128[p];[b][p]paletteuse=dither=bayer:bayer_scale=5"
+        shrink = f"scale={size[0]}:-1:flags=lanczos,split[a][b]"
+        colors = f"{shrink};[a]palettegen=max_colors=128[p];[b][p]paletteuse=dither=bayer:bayer_scale=5"
         command = ["ffmpeg", "-v", "error", "-y", "-framerate", str(fps), "-i", f"{folder}/%04d.png", "-vf", colors]
         subprocess.run([*command, str(IMAGES / name)], check=True)
 

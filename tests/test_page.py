@@ -15,6 +15,7 @@ import pytest
 import stickslip as ss
 from browser import PHONE, Visit, chromium
 from stickslip.solution import Names, Stats
+from stickslip.viewer.curves import curves
 from test_drawings import NAMES, solved
 
 ROOT = Path(__file__).parents[1]
@@ -151,6 +152,19 @@ def test_script_text_in_names_is_shown_as_text(browser, tmp_path):
         assert "<img" in visit.page.inner_text("#choices")
         assert visit.page.locator("img").count() == 0
         assert visit.page.title() == evil
+
+
+def test_round_off_gets_no_panel():
+    """A block that rests on its floor and is pulled along it: its gaps are 1e-15."""
+    s = ss.System("block")
+    block = s.add(ss.PlanarBody("block", mass=1.0, inertia=0.01, position=[0, 0.1], velocity=[1, 0]))
+    s.add(ss.Gravity([0, -9.81]))
+    for name, x in (("left", -0.1), ("right", 0.1)):
+        s.add(ss.Contact(name, block.point(x, -0.1), ss.Line([0, 0], [0, 1]), friction=0.2))
+    solution = ss.solve(s, t_end=0.2, dt=1e-3, progress=False)
+    shown = curves([solution], None, 0.0, 0.2)["open"]
+    assert not any(name.endswith(".gap") for panel in shown for name in panel)
+    assert any("left.force" in panel for panel in shown)
 
 
 def test_a_snapshot_is_a_picture(browser, crank_page):

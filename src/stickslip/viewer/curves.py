@@ -107,7 +107,9 @@ def _open(solution: Solution, chosen: list[tuple[str, str]], wanted: Sequence[st
         return list(panels.values())
     energies = [name for name in names if name.startswith("energy.")]
     contacts = solution.names.contacts
-    gaps = [f"{c}.gap" for c in contacts if f"{c}.gap" in names][:OPEN]
+    gaps = [f"{c}.gap" for c in contacts if f"{c}.gap" in names]
+    size = NOISE * max(float(np.abs(solution.gap).max(initial=0.0)), float(np.abs(solution.q).max(initial=0.0)))
+    gaps = [name for name in gaps if float(np.ptp(solution[name])) > size][:OPEN]  # a contact that never opens is noise
     forces = [f"{c}.force" for c in contacts if f"{c}.force" in names and np.any(solution[f"{c}.force"] > 0)][:OPEN]
     coordinates = _lively(solution, [n for n in solution.names.q if n in names])[: 3 if contacts else OPEN]
     return [panel for panel in (gaps, forces, coordinates if not gaps else [], energies) if panel]
