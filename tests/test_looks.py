@@ -250,6 +250,15 @@ def test_a_body_without_shapes_is_a_box_of_its_inertia():
     np.testing.assert_allclose(solid.look["size"], [0.3, 0.2, 0.1], rtol=1e-12)
 
 
+def test_two_feet_make_a_block():
+    s = ss.System("block")
+    block = s.add(ss.PlanarBody("block", mass=1.0, inertia=0.01, position=[0, 0.1]))
+    for name, x in (("left", -0.1), ("right", 0.1)):
+        s.add(ss.Contact(name, block.point(x, -0.1), ss.Line([0, 0], [0, 1])))
+    (hull,) = [x for x in look_of(s).record(s.parameters)["solids"] if x["kind"] == "hull"]
+    assert sorted(v[:2] for v in hull["vertices"]) == [[-0.1, -0.1], [-0.1, 0.1], [0.1, -0.1], [0.1, 0.1]]
+
+
 def test_beams_are_drawn_through_their_nodes():
     solution = ss.solve(ss.benchmarks.flexible_pendulum(), t_end=0.02, dt=1e-4, method="generalized-alpha")
     shot = shoot(solution)

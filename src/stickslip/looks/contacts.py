@@ -47,6 +47,11 @@ def skins(body: Any, shapes: list[Any], sketch: Sketch) -> None:
             corners.setdefault(tuple(_known(sketch, shape.coordinates).round(12).tolist()))
         else:
             skin(shape, sketch)
+    if len(corners) == 2 == body.dimension and hasattr(body, "inertia"):
+        (a, b), (c, d) = corners
+        if abs(a * d - b * c) > 1e-9 * max(abs(x) for x in (a, b, c, d)) ** 2:
+            # Two feet of a planar body: the block whose other corners lie opposite to them, about the centre of mass.
+            corners |= dict.fromkeys([(-a, -b), (-c, -d)])
     if len(corners) > body.dimension:
         sketch.solid("hull", body, vertices=[[*c, *[0.0] * (3 - len(c))] for c in corners])
         return
