@@ -82,10 +82,8 @@ def packed(obj: Any, kind: type) -> tuple[str, bytes]:
 def unpacked(text: str, content: bytes, kind: type) -> Any:
     """What was packed, with symbols of its own."""
     expressions = ca.StringDeserializer(text).unpack()
-    old = ca.vertcat(*expressions[: len(_SHARED)])
-    for k, e in enumerate(expressions):
-        if ca.depends_on(e, old):
-            expressions[k] = ca.substitute(e, old, ca.vertcat(*_SHARED))
+    old = expressions[: len(_SHARED)]
+    expressions = ca.substitute(expressions, old, list(_SHARED))  # all at once: pieces that they share stay shared
     unpickler = _Unpickler(io.BytesIO(content), kind, expressions)
     obj = unpickler.load()
     done = 0
