@@ -22,12 +22,21 @@ PROJECT = Path(__file__).parents[1]
 WITHOUT_FLOOR = {"__init__", "__main__", "_version"}
 
 
-def test_a_class_name_stands_for_one_class():
+def names_of_types(path):
+    """Classes, wherever they are, and aliases of types."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found = [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        found += [target.id for target in targets if isinstance(target, ast.Name)]
+    return [name for name in found if name.lstrip("_")[:1].isupper() and not name.isupper()]
+
+
+def test_the_name_of_a_type_stands_for_one_type():
     places = defaultdict(list)
     for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef):
-                places[node.name].append(str(path.relative_to(PACKAGE)))
+        for name in names_of_types(path):
+            places[name].append(str(path.relative_to(PACKAGE)))
     assert len(places) > 200
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
