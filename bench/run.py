@@ -15,6 +15,9 @@ from pathlib import Path
 
 import stickslip as ss
 
+sys.path.insert(0, str(Path(__file__).parent))
+from piles import main as piles
+
 REPETITIONS = 7
 
 
@@ -71,6 +74,8 @@ def main() -> None:
         print(f"{name:34} {1e6 * seconds:12.2f}   {seconds / reference:.2f}")
     print()
     schemes()
+    print()
+    piles([(100, 1000), (1000, 60)])
 
 
 def schemes() -> None:

@@ -127,6 +127,11 @@ class Stepper:
         return self._run.row[self._slices["P.N"]].copy()
 
     @property
+    def solved_by(self) -> dict[str, int]:
+        """How many stages each solver has solved."""
+        return self._run.solved_by
+
+    @property
     def contacts(self) -> DetectedContacts | None:
         """Detected contacts of the last step, if contacts are detected."""
         return self._run.contacts if isinstance(self._run, DetectingRun) else None
