@@ -17,6 +17,11 @@ import stickslip as ss
 from stickslip.solution.files import SIGNATURE, sign
 from stickslip.stream import MAGIC, TOLD, FileFrame, encode, open_part, part_of
 
+
+def content_of(frame: FileFrame) -> bytes:
+    return b"".join(encode(frame))
+
+
 METHODS = ["rattle", "generalized-alpha", "lobatto", "half-explicit", "moreau-symmetric", "half-explicit-adaptive"]
 
 
@@ -149,9 +154,9 @@ def test_damaged_streams(tmp_path):
         (MAGIC + b"\xff" * 100, "does not say which run"),
         (b"something else", "not an unfinished"),
         (b"stickslip stream 9\n" + b"\0" * 100, "another version"),
-        (MAGIC + encode(FileFrame({}, {"array.t": np.zeros(1)})), "damaged"),
-        (MAGIC + encode(FileFrame(dict.fromkeys(TOLD, 1), {"array.t": np.zeros(1)})), "damaged|other equations"),
-        (MAGIC + encode(FileFrame({}, {"other": np.zeros(1)})), "damaged"),
+        (MAGIC + content_of(FileFrame({}, {"array.t": np.zeros(1)})), "damaged"),
+        (MAGIC + content_of(FileFrame(dict.fromkeys(TOLD, 1), {"array.t": np.zeros(1)})), "damaged|other equations"),
+        (MAGIC + content_of(FileFrame({}, {"other": np.zeros(1)})), "damaged"),
     ):
         path.write_bytes(content)
         for read in (ss.load, lambda p: ss.resume(p, ss.benchmarks.bouncing_ball())):

@@ -28,7 +28,7 @@ FAMILY = b"stickslip stream "
 MAGIC = FAMILY + b"2\n"
 TOLD = ("system", "fingerprint", "call", "provenance", "names", "stages")  # by the first frame
 _FRAME = struct.Struct("<QI")
-_TYPES = {"<f8", "<i8"}
+_TYPES = {"<f8": 8, "<i8": 8, "<i4": 4}  # with their sizes
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,13 +45,19 @@ def part_of(path: str | Path) -> Path:
     return path if path.suffix == ".part" else path.with_name(path.name + ".part")
 
 
-def encode(frame: FileFrame) -> bytes:
-    """A frame as bytes, with its length and checksum."""
+def encode(frame: FileFrame) -> list[Any]:
+    """A frame as a list of bytes and buffers, with its length and checksum; arrays are not copied."""
     arrays = {name: np.ascontiguousarray(array) for name, array in frame.arrays.items()}
     shapes = [[name, array.dtype.newbyteorder("<").str, list(array.shape)] for name, array in arrays.items()]
     text = json.dumps([frame.about, shapes]).encode()
-    content = struct.pack("<Q", len(text)) + text + b"".join(array.tobytes() for array in arrays.values())
-    return _FRAME.pack(len(content), zlib.crc32(content)) + content
+    buffers: list[Any] = [
+        struct.pack("<Q", len(text)) + text,
+        *[a.data.cast("B") for a in arrays.values() if a.size],
+    ]
+    length, checksum = 0, 0
+    for buffer in buffers:
+        length, checksum = length + len(buffer), zlib.crc32(buffer, checksum)
+    return [_FRAME.pack(length, checksum), *buffers]
 
 
 def _decode(content: bytes) -> FileFrame:
@@ -63,7 +69,7 @@ def _decode(content: bytes) -> FileFrame:
             raise ValueError(f"array {name!r} of type {kind}")
         count = int(np.prod(shape, dtype=np.int64))
         arrays[name] = np.frombuffer(content, kind, count, at).reshape(shape)
-        at += 8 * count
+        at += _TYPES[kind] * count
     return FileFrame(about, arrays)
 
 
@@ -98,7 +104,7 @@ class Writer:
                 self._file.truncate(end)
                 self._file.seek(0, os.SEEK_END)
             else:
-                self._append(MAGIC + encode(first))
+                self._append([MAGIC, *encode(first)])
         except OSError as error:
             if hasattr(self, "_file"):
                 self._file.close()
@@ -119,10 +125,11 @@ class Writer:
                 "continue with ss.resume"
             ) from error
 
-    def _append(self, content: bytes) -> None:
-        left = memoryview(content)
-        while left:
-            left = left[self._file.write(left) :]
+    def _append(self, buffers: list[Any]) -> None:
+        for buffer in buffers:
+            left = memoryview(buffer)
+            while left:
+                left = left[self._file.write(left) :]
 
     def close(self) -> None:
         """Close the file."""
@@ -135,17 +142,18 @@ class PartFile:
 
     path: Path
     about: dict[str, Any]
-    end: int
+    end: int  # 0: whatever there is
     rows: int
     first: dict[str, np.ndarray]
     last: FileFrame | None
     t: float  # of the last row
+    seconds: float  # that its steps took
 
     def chunks(self) -> Iterator[FileFrame]:
         """Frames with rows."""
         with self.path.open("rb") as file:
             for k, (frame, end) in enumerate(frames(file)):
-                if k and end <= self.end:
+                if k and (end <= self.end or not self.end):
                     yield frame
 
 
@@ -159,14 +167,14 @@ def open_part(path: str | Path) -> PartFile:
                 if begin.startswith(FAMILY):
                     raise ResultFileError(f"{path} was written by another version of stickslip, which can continue it")
                 raise ResultFileError(f"{path} is not an unfinished stickslip result")
-            about, end, rows, first, last, t = None, 0, 0, {}, None, 0.0
+            about, end, rows, first, last, t, seconds = None, 0, 0, {}, None, 0.0, 0.0
             for frame, end in frames(file):  # noqa: B007
                 times = frame.arrays["array.t"]
                 t = float(times[-1]) if len(times) else t
                 if about is None:
                     about, first = frame.about, frame.arrays
                 else:
-                    rows, last = rows + len(times), frame
+                    rows, last, seconds = rows + len(times), frame, seconds + float(frame.about["seconds"])
     except OSError as error:
         raise ResultFileError(f"cannot open {path}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:
@@ -175,7 +183,7 @@ def open_part(path: str | Path) -> PartFile:
         raise ResultFileError(f"{path} is damaged: it does not say which run it belongs to")
     if missing := [key for key in TOLD if key not in about]:
         raise ResultFileError(f"{path} is damaged: it does not say {', '.join(missing)}")
-    return PartFile(path, about, end, rows, first, last, t)
+    return PartFile(path, about, end, rows, first, last, t, seconds)
 
 
 def pack_state(state: State) -> tuple[list[Any], dict[str, np.ndarray]]:

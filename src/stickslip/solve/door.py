@@ -236,7 +236,7 @@ def run_call(
                 lambda: load(path, system=system),
                 interrupted.signal,
             )
-        solution = finish(record.path, run, ready, about)
+        solution = finish(record.path, record.part, run, ready, about)
     else:
         solution = record.solution(ready, values, about)
     if energy_alarm and run.complete and not system.switches and solution.holds("kinetic", "potential", "P_N", "P_g"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,11 @@ from stickslip.solve.detecting import DetectingRun
 from stickslip.solve.found import as_contacts, as_rows
 from stickslip.solve.keeping import Selection, selection
 from stickslip.solve.prepared import Prepared, compiled, prepare
-from stickslip.solve.record import Recorder, measured, observed, split
+from stickslip.solve.record import COUNTS, Recorder, measured, observed, split
 from stickslip.stream import FileFrame, PartFile, Writer, open_part, pack_state, part_of, unpack_state
 
 FLUSH_SECONDS = 1.0  # what a killed run loses at most, besides the chunk that it is at
-FLUSH_ROWS = 20_000
+FLUSH_ROWS = 8192  # a few MB, which stay in the cache of the processor from the step to the file
 
 
 def fingerprint(ready: Prepared) -> str:
@@ -63,10 +63,12 @@ class FileRecorder(Recorder):
             if self._selection is not None:
                 first = self._selection.of(first)
                 text["provenance"] = first.provenance
-            self._writer = Writer(part_of(path), FileFrame(text, columns_of(first)))
+            self.part = PartFile(part_of(path), text, 0, 0, columns_of(first), None, 0.0, 0.0)
+            self._writer = Writer(part_of(path), FileFrame(text, self.part.first))
             self._last, self._seconds = time.monotonic(), 0.0
             self.flush()  # the state at the start: all that is needed to begin again
             return
+        self.part = continued
         self._writer = Writer(part_of(path), None, continued.end)
         if continued.last is not None:
             pending = [continued.last.arrays[f"pending.{name}"] for name in Rows._fields]
@@ -92,15 +94,19 @@ class FileRecorder(Recorder):
         empty = Rows(np.zeros((0, width)), np.zeros((0, stages), np.int64), np.zeros((0, stages)))
         kept = (self._rows, self._iterations, self._residuals)
         rows, iterations, residuals = (np.concatenate([e, *parts]) for e, parts in zip(empty, kept, strict=True))
+        iterations = iterations.astype(COUNTS)
         pending = [np.concatenate([e, *[r[k] for r in self._rest]]) for k, e in enumerate(empty)]
         clock, arrays = pack_state(self.run.state)
         arrays |= self._columns(rows) | {"iterations": iterations, "residuals": residuals}
         arrays |= {f"pending.{name}": array for name, array in zip(Rows._fields, pending, strict=True)}
         if self.contacts is not None:
             arrays["contacts"], arrays["pending.contacts"] = self.contacts.flush()
-        about = {"state": clock, "seconds": self.run.seconds - self._seconds}
+        seconds = self.run.seconds - self._seconds
+        about = {"state": clock, "seconds": seconds}
         self._seconds = self.run.seconds
         self._writer.write(FileFrame(about, arrays))
+        part = self.part
+        self.part = replace(part, end=0, rows=part.rows + len(iterations), seconds=part.seconds + seconds)
         self._rows, self._iterations, self._residuals = [], [], []
         self._last = time.monotonic()
 
@@ -136,30 +142,30 @@ def columns_of(solution: Solution) -> dict[str, np.ndarray]:
     return out | {f"extra.{name}": array for name, array in solution.extra.items()}
 
 
-def finish(path: Path, run: Run, ready: Prepared, provenance: dict[str, Any]) -> Solution:
-    """Make the HDF5 file of all frames and delete them; the solution's arrays stay on the disk until they are used."""
-    part = open_part(path)
-    assert part.last is not None
+def finish(path: Path, part: PartFile, run: Run, ready: Prepared, provenance: dict[str, Any]) -> Solution:
+    """Make the HDF5 file of all frames and delete them; the solution's arrays stay on the disk until they are used.
+
+    `part` says how many rows there are, so that every frame is read once.
+    """
     names, stages = list(part.first), len(run.stages)
     if "kept" in part.about["provenance"]:
         provenance["kept"] = part.about["provenance"]["kept"]
 
     def pieces() -> Iterator[tuple[dict[str, np.ndarray], tuple[np.ndarray, np.ndarray]]]:
-        yield part.first, (np.zeros((0, stages), np.int64), np.zeros((0, stages)))
+        yield part.first, (np.zeros((0, stages), COUNTS), np.zeros((0, stages)))
         for frame in part.chunks():
             if len(frame.arrays["array.t"]):
                 yield {n: frame.arrays[n] for n in names}, (frame.arrays["iterations"], frame.arrays["residuals"])
 
-    seconds = sum(float(frame.about["seconds"]) for frame in part.chunks())
     taken = run.state.step if provenance.get("save_every", 1) > 1 else None
-    stats = Stats(run.stages, np.zeros((part.rows, 0), np.int64), np.zeros((part.rows, 0)), seconds, taken)
+    stats = Stats(run.stages, np.zeros((part.rows, 0), np.int64), np.zeros((part.rows, 0)), part.seconds, taken)
     found = None
     if isinstance(run, DetectingRun):
         labels, n = run.labels, run.collisions.dimension
         found = (as_contacts(labels, n, frame.arrays["contacts"]) for frame in part.chunks())
     write_pieces(path, pieces(), part.rows + 1, stats, ready.names, provenance, run.state, found)
     part.path.unlink()
-    return load(path, system=ready.model.system, mapped=True)
+    return load(path, system=ready.model.system, mapped=True, trusted=True)
 
 
 def resume(file: str | Path, system: System, t_end: float | None = None, *, progress: bool | None = None) -> Solution:

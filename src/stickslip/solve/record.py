@@ -23,6 +23,7 @@ from stickslip.solve.prepared import Prepared
 from stickslip.solve.switching import switch_columns
 from stickslip.solve.varying import Change, by_index, columns_of_changes
 
+COUNTS = np.int32  # iterations of a stage
 INTEGERS = ("events",)  # counts among the columns of a run; the others are floats
 VECTORS = ("events", "last_event")  # columns with one number per row, and without a second axis
 
@@ -79,7 +80,7 @@ class Recorder:
 
     def _keep(self, results: np.ndarray, iterations: np.ndarray, residuals: np.ndarray) -> None:
         self._rows.append(results)
-        self._iterations.append(iterations)
+        self._iterations.append(iterations.astype(COUNTS))
         self._residuals.append(residuals)
 
     def solution(
@@ -91,7 +92,7 @@ class Recorder:
             self._thin(last=True)
         columns = split(run, np.concatenate(self._rows))
         stages = len(run.stages)
-        iterations = np.concatenate([np.zeros((0, stages), np.int64), *self._iterations])
+        iterations = np.concatenate([np.zeros((0, stages), COUNTS), *self._iterations])
         residuals = np.concatenate([np.zeros((0, stages)), *self._residuals])
         taken, solved_by = run.done if self.every > 1 else None, getattr(run, "solved_by", {})
         stats = Stats(run.stages, iterations, residuals, run.seconds, taken, solved_by)
