@@ -194,3 +194,70 @@ def test_a_call_is_cheap():
         for _ in range(200):
             sim.step()
         assert (time.perf_counter() - begin) / 200 < 2e-3
+
+
+def pushed() -> ss.System:
+    s = ss.System("pushed")
+    F = s.parameter("F", 0.0)
+    (x, y), u = s.coordinates("x y", initial=[0, 1], velocity=[1, 0])
+    s.kinetic_energy(u @ u / 2)
+    s.potential_energy(9.81 * y)
+    s.force([F, 0])
+    s.contact(gap=y, restitution=0.5, name="floor")
+    return s
+
+
+@pytest.mark.parametrize(
+    "controllers, message",
+    [
+        (ss.SampledController(lambda t, q, u: {"F": 1.0}, 0.01), "must be a list"),
+        ([ss.SampledController(lambda t, q, u: 3.0, 0.01)], "values of parameters by name.*got 3.0; parameters: F"),
+        ([ss.SampledController(lambda t, q, u: None, 0.01)], "values of parameters by name"),
+        ([ss.SampledController(lambda t, q, u, x: {"F": 1.0}, 0.01, state=0)], "returns two things"),
+        ([ss.SampledController(lambda t, q, u: {"G": 1.0}, 0.01)], "unknown parameter 'G'"),
+    ],
+)
+def test_controllers_that_return_something_else_are_named(controllers, message):
+    with pytest.raises(ss.StickslipError, match=message), ss.stepper(pushed(), 1e-2, controllers=controllers) as sim:
+        sim.step(3)
+
+
+@pytest.mark.parametrize("stop", [lambda t, q, u: q[1], "y", 3.0, None])
+def test_stops_that_are_no_expressions_are_named(stop):
+    sim = ss.stepper(pushed(), 1e-2)
+    if stop is None:
+        with pytest.raises(ss.OptionError, match="sim.state = kept"):
+            sim.reset(sim.state)
+    else:
+        with pytest.raises(ss.OptionError, match="changes its sign"):
+            sim.run(1.0, stop=stop)
+
+
+def test_a_condition_stops_where_it_changes():
+    """y < 0.5 is 0 or 1, and stops where y - 0.5 does."""
+    s = pushed()
+    y = s.blocks[0].q[1]
+    ends = [ss.stepper(s, 1e-2).run(1.0, stop=stop).t[-1] for stop in (y < 0.5, 0.5 - y, y >= 0.5)]
+    assert np.allclose(ends, np.sqrt(2 * 0.5 / 9.81), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "declare, message",
+    [
+        (lambda s: s.parameter("x", 1.0), "parameter 'x' has the name of a coordinate"),
+        (lambda s: s.parameter("x_dot", 1.0), "parameter 'x_dot' has the name of a velocity"),
+        (lambda s: s.parameter("q0", 1.0), "initial coordinates"),
+        (lambda s: s.measure("F", s.blocks[0].q[0]), "measure 'F' has the name of a parameter"),
+        (lambda s: s.measure("y", s.blocks[0].q[0]), "measure 'y' has the name of a coordinate"),
+        (lambda s: s.measure("t", s.blocks[0].q[0]), "name of the time"),
+        (lambda s: s.coordinates("F", initial=[0], velocity=[0]), "coordinate 'F' has the name of a parameter"),
+        (
+            lambda s: s.coordinates("z", initial=[0], velocity=[0], velocities="x"),
+            "velocity 'x' has the name of a coord",
+        ),
+        (lambda s: (s.measure("floor.gap", s.blocks[0].q[0]), ss.solve(s, 0.1, 1e-2)), "name of a quantity of every"),
+    ],
+)
+def test_one_name_one_thing(declare, message):
+    with pytest.raises(ss.ModelError, match=message):
+        declare(pushed())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import casadi as ca
@@ -95,6 +95,20 @@ class StateSpace:
         value = np.array(ca.Function("value", used, [ca.densify(f)]).call(inputs)[0])
         return value.reshape(()) if f.numel() == 1 else value[:, 0] if value.shape[1] == 1 else value
 
+    def _refuse_name(self, kind: str, name: str, also: Sequence[str] = ()) -> None:
+        """One name, one thing: results, sweeps and studies read all of them by name."""
+        taken = {"t": "time", "q0": "initial coordinates", "u0": "initial velocities"}
+        if name in taken:
+            raise ModelError(f"{self.name}: {kind} {name!r} has the name of the {taken[name]}; choose another")
+        if name in self._parameters:
+            raise ModelError(f"{self.name}: {kind} {name!r} has the name of a parameter; choose another")
+        if name in self._q_names or name in also:
+            raise ModelError(f"{self.name}: {kind} {name!r} has the name of a coordinate; choose another")
+        if kind != "velocity" and any(name in block.u_names for block in self.blocks):
+            raise ModelError(f"{self.name}: {kind} {name!r} has the name of a velocity; choose another")
+        if kind != "measure" and name in getattr(self, "measures", {}):
+            raise ModelError(f"{self.name}: {kind} {name!r} has the name of a measure; choose another")
+
     # -- coordinates --------------------------------------------------------------------------------------------------
 
     def coordinates(
@@ -126,6 +140,9 @@ class StateSpace:
         for name in q_names:
             if prefix + name in self._q_names or q_names.count(name) > 1:
                 raise ModelError(f"{self.name}: coordinate {prefix + name!r} is declared twice")
+        for kind, given in (("coordinate", q_names), ("velocity", u_names)):
+            for name in given:
+                self._refuse_name(kind, prefix + name, also=q_names if kind == "velocity" and block is None else ())
         q0 = self._numbers(initial, len(q_names), f"initial= of coordinates {names!r}")
         u0 = self._numbers(velocity, len(u_names), f"velocity= of coordinates {names!r}")
         q = ca.vertcat(*[ca.SX.sym(prefix + n) for n in q_names])
@@ -167,6 +184,7 @@ class StateSpace:
         text(f"{self.name}: parameter", name)
         if name in self._parameters:
             raise ModelError(f"{self.name}: parameter {name!r} is declared twice")
+        self._refuse_name("parameter", name)
         given = _scalar(value, f"{self.name}: parameter {name!r}")
         if not given.is_constant():
             self._require_known(given, f"parameter {name!r}", parameters_only=True)

@@ -144,6 +144,7 @@ class System(WrittenEquations):
         text(f"{self.name}: measure", name)
         if name in self.measures:
             raise ModelError(f"{self.name}: measure {name!r} is declared twice")
+        self._refuse_name("measure", name)
         if "/" in name:
             raise ModelError(f"{self.name}: the name of measure {name!r} must not contain '/', files use it")
         with self._all_or_nothing():

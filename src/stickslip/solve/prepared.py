@@ -17,7 +17,7 @@ from stickslip.engine.flow import StageFunction
 from stickslip.engine.numbering import Numbering
 from stickslip.engine.observe import observation, observe
 from stickslip.engine.program import Program
-from stickslip.errors import MethodError, OptionError, StabilityWarning
+from stickslip.errors import MethodError, ModelError, OptionError, StabilityWarning
 from stickslip.model.collisions import collisions_of
 from stickslip.model.declaration import TIME, Bilateral
 from stickslip.model.readings import units_of
@@ -51,9 +51,23 @@ def prepare(system: System) -> Prepared:
         numbering = Numbering(model)
         if not model.parts:  # coordinates without equations: there is nothing to observe, and no mass
             check_mass(numbering, 0.0, system.q_initial, np.array(list(system.parameter_values().values())))
-        return Prepared(model, numbering, observation(model), names_of(numbering))
+        names = names_of(numbering)
+        _refuse_shadows(system, names)
+        return Prepared(model, numbering, observation(model), names)
 
     return compiled(system, "model", make)
+
+
+def _refuse_shadows(system: System, names: Names) -> None:
+    """A measure must not have the name of a quantity that every solution has: one of them could not be read."""
+    own = {f"{n.partition('[')[0]}.{w}" for n in (*names.g, *names.gamma) for w in ("P", "force", "torque")}
+    own |= {f"{n}.{w}" for n in names.contacts for w in ("gap", "gap_dot", "P", "force")}
+    own |= {f"{n}.{w}" for n in names.friction for w in ("slip", "P_F", "friction")}
+    own |= {f"energy.{w}" for w in ("kinetic", "potential", "total")}
+    if shadowed := sorted(own & set(system.measures)):
+        raise ModelError(
+            f"{system.name}: measure {shadowed[0]!r} has the name of a quantity of every solution; rename it"
+        )
 
 
 def compiled(system: System, key: Any, make: Callable[[], Any]) -> Any:

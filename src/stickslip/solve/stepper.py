@@ -40,6 +40,7 @@ from stickslip.solve.varying import Change
 
 FOREVER = 1e300  # end time of a scheme that decides the length of its steps
 BISECTIONS = 40  # of a step, in search of an event: 1e-12 of it
+CONDITIONS = (ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_NOT, ca.OP_AND, ca.OP_OR)
 WATCHED = 256  # steps between two searches for an event
 
 
@@ -80,6 +81,10 @@ class Stepper:
         initial_tol: float = 1e-6,
     ):
         self.system, self._ready, self._run, self._scheme = ready.model.system, ready, run, scheme
+        if isinstance(controllers, SampledController) or not isinstance(controllers, Sequence):
+            raise OptionError(
+                f"controllers = {controllers!r} must be a list, such as [ss.SampledController(f, period=0.01)]"
+            )
         self._controllers = tuple(controllers)
         for controller in self._controllers:
             if not isinstance(controller, SampledController):
@@ -138,7 +143,7 @@ class Stepper:
 
     @property
     def state(self) -> State:
-        """All that the next step reads; set it to go back there."""
+        """All that the next step reads; set it to go back there. Parameters and states of controllers stay as they are."""
         return self._run.state
 
     @state.setter
@@ -179,11 +184,14 @@ class Stepper:
         self._run.memory[: values.size] = values
         self._changed |= {name: float(value) for name, value in changed.items()}
 
-    def reset(self, *, q: Any = None, u: Any = None) -> None:
+    def reset(self, state: Any = None, *, q: Any = None, u: Any = None) -> None:
         """Go on from other coordinates or velocities: a reset map at an event. The scheme begins anew there.
 
-        They are checked like the start of a run: constraints hold and no gap is negative, up to `initial_tol`.
+        They are checked like the start of a run: constraints hold and no gap is negative, up to `initial_tol`. Time goes on;
+        `sim.state = kept` goes back to an earlier moment.
         """
+        if state is not None:
+            raise OptionError("reset takes q= and u=, and time goes on; to go back to a state, write sim.state = kept")
         q, u = vector_of(self.q, q, "q"), vector_of(self.u, u, "u")
         values = self._run.memory[: len(self._index)].copy()
         check_start(self._ready, self._scheme, self._run.clock.step, self.t, q, u, values, self._initial_tol)
@@ -271,15 +279,29 @@ class Stepper:
         at = run.first + run.done
         for k, (controller, every) in enumerate(zip(self._controllers, self._every, strict=True)):
             if at % every == 0:
-                if controller.state is None:
-                    self.set(controller.function(self.t, self.q, self.u))
-                else:
-                    outputs, self._x[k] = controller.function(self.t, self.q, self.u, self._x[k])
-                    self.set(outputs)
+                self.set(self._outputs(controller, k))
             n = min(n, every - at % every)
         rows = run.step(min(n, CHUNK_ROWS))
         self._complain()
         return rows
+
+    def _outputs(self, controller: SampledController, k: int) -> Mapping[str, float]:
+        """What a controller says now; its own state goes on."""
+        if controller.state is None:
+            outputs = controller.function(self.t, self.q, self.u)
+        else:
+            both = controller.function(self.t, self.q, self.u, self._x[k])
+            if not isinstance(both, tuple) or len(both) != 2:
+                raise OptionError(
+                    f"a controller with a state returns two things, {{name: value}} and the new state; got {both!r}"
+                )
+            outputs, self._x[k] = both
+        if not isinstance(outputs, Mapping):
+            names = ", ".join(self.system.parameters) or "none"
+            raise OptionError(
+                f"a controller returns values of parameters by name, such as {{'F': 2.0}}, got {outputs!r}; parameters: {names}"
+            )
+        return outputs
 
     def _complain(self) -> None:
         failure = self._run.failure
@@ -298,11 +320,20 @@ class Stepper:
     def _watch(self, expression: Any) -> Callable[[np.ndarray], np.ndarray]:
         """A function of rows of results: the values of an expression of t, q, u and parameters."""
         system, n = self.system, 1 + self.system.n_q + self.system.n_u
-        value = ca.SX(expression)
-        if value.numel() != 1:
+        try:
+            value = ca.SX(expression)
+        except NotImplementedError:
             raise OptionError(
-                f"stop= must be one number, such as a coordinate minus a limit; got {value.numel()} entries"
+                f"stop = {expression!r} must be an expression of the system's symbols that changes its sign, such as y - 0.1; "
+                "functions and texts are not"
+            ) from None
+        if value.numel() != 1 or value.is_constant():
+            raise OptionError(
+                "stop= must be one number that changes its sign, such as a coordinate minus a limit; got "
+                f"{f'{value.numel()} entries' if value.numel() != 1 else expression!r}"
             )
+        if value.op() in CONDITIONS:  # 0 or 1: its sign is that of the condition
+            value = value - 0.5
         q, u = ca.vertcat(*[b.q for b in system.blocks]), ca.vertcat(*[b.u for b in system.blocks])
         p = ca.vertcat(ca.SX(0, 1), *system.parameter_symbols().values())
         f = ca.Function("stop", [TIME, q, u, p], [value], {"allow_free": True})
