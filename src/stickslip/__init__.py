@@ -123,7 +123,7 @@ from stickslip.schemes import (
 )
 from stickslip.shapes import drawing
 from stickslip.solution import Solution, load
-from stickslip.solve import Ensemble, SampledController, ensemble, resume, solve, stepper
+from stickslip.solve import Ensemble, SampledController, ensemble, resume, solve, step_problem, stepper
 from stickslip.studies import (
     Sweep,
     basins,
@@ -275,6 +275,7 @@ __all__ = [
     "shapes",
     "solid",
     "solve",
+    "step_problem",
     "stepper",
     "sweep",
 ]

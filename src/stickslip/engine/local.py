@@ -109,6 +109,8 @@ def local_problem(tables: Tables, k: int, memory: np.ndarray, work: Work) -> Loc
     else:
         solved, S, c = np.zeros((0, 1 + inner.size)), A[inner][:, inner].toarray(), b[inner]
     S[np.diag_indices_from(S)] -= COMPLIANCE
+    size = x["size"][unknown]  # back to the units of the model
+    S, c = S * size[:, None], c * size
     if not (np.isfinite(S).all() and np.isfinite(c).all()):
         return None
     z = np.concatenate([law.z for law in blocks])

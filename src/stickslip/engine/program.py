@@ -18,6 +18,7 @@ from stickslip.engine.derive import Model
 from stickslip.engine.fields import DT, Field, Multipliers, expand
 from stickslip.engine.flow import If, Repeat, Step, check_claims, fields_of, memory_of, stages_of
 from stickslip.engine.layout import Layout, Sizes, lay_out
+from stickslip.engine.levels import positions_of
 from stickslip.engine.numbering import Detected, Numbering
 from stickslip.engine.sheets import sheets_of
 from stickslip.engine.stage import Stage
@@ -42,6 +43,7 @@ class Program:
     sizes: Sizes
     kernels: tuple[Kernel, ...]
     watch: np.ndarray  # places that decide whether contacts that are far away may be left out
+    positions: tuple[frozenset[Field], ...]  # of each stage that is solved: multipliers whose rows are positions
     cones: tuple[CompiledCone, ...]
 
     @property
@@ -119,6 +121,7 @@ def assemble(
         sizes=Sizes(**builder.sizes),
         kernels=tuple(builder.kernels),
         watch=watch,
+        positions=tuple(positions_of(sheets[stage]) for stage in stages if solve[stage] is not None),
         cones=tuple(builder.cones),
     )
 

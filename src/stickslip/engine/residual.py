@@ -2,7 +2,8 @@
 
 The stage is brought to unit scale: a smooth row is divided by its diagonal entry (a mass), a multiplier is measured in units
 of the diagonal of the Delassus operator dy/dz, so that all rows and unknowns have the dimension of coordinates and velocities.
-That is also the one measure of the residual: the largest row, as an error in coordinates and velocities.
+That is also the one measure of the residual: the largest row, as an error in coordinates and velocities, in units of
+work.sizes: 1, or the lengths and velocities of a model that is very small or very large.
 """
 
 from __future__ import annotations
@@ -130,17 +131,18 @@ def _scale_laws(
         place = tables.places[group.unknowns + law.unknown]
         first, unit = place.start + tables.dofs[row + place.column], 1.0 / delassus
         for i in range(first, first + law.rows):
-            x[i].scale, x[i].unit = delassus, unit
+            x[i].scale, x[i].unit = delassus, x[i].size * unit
             x[i].prox = factor * (unit if prox <= 0.0 else prox)
-            x[i].factor = 1.0 if b < group.law else delassus
+            x[i].factor = (1.0 if b < group.law else delassus) / x[i].size
 
 
 @jit_inline
 def _set_scales(tables: Tables, k: int, work: Work, prox: float, factor: float) -> None:
     """Row and column scales and prox parameters, from the Jacobian at the start of the iteration."""
     problem, x = tables.problems[k], work.x
-    for i in range(problem.n_smooth):
-        x[i].pivot, x[i].unit = 0.0, 1.0
+    for i in range(problem.n):
+        x[i].pivot, x[i].size = 0.0, work.sizes[problem.order + i]
+        x[i].unit = x[i].size
     for g in range(problem.group_0, problem.group_1):
         group = tables.groups[g]
         if group.diagonal_0 == group.diagonal_1:
@@ -158,7 +160,7 @@ def _set_scales(tables: Tables, k: int, work: Work, prox: float, factor: float) 
             row += kind.width
     for i in range(problem.n_smooth):
         x[i].scale = 1.0 / abs(x[i].pivot) if x[i].pivot != 0.0 else 1.0
-        x[i].factor = x[i].scale
+        x[i].factor = x[i].scale / x[i].size
     for g in range(problem.group_0, problem.group_1):
         group = tables.groups[g]
         if group.law_0 == group.law_1:
@@ -209,7 +211,8 @@ def set_residual(tables: Tables, k: int, memory: np.ndarray, work: Work) -> floa
                 for b in range(group.law_0, group.law_1):
                     if b < group.law:
                         place = tables.places[group.unknowns + tables.laws[b].unknown]
-                        size = abs(x[place.start + dofs[row + place.column]].residual)
+                        i = place.start + dofs[row + place.column]
+                        size = abs(x[i].residual) / x[i].size
                     else:
                         size = _law_residual(tables, g, b, row, offset, element + b - group.law_0, memory, work)
                     total += size
@@ -255,7 +258,7 @@ def _law_residual(
     for a in range(law.rows):
         if branch == CLOSED:
             value = outputs[y + a]
-            size = abs(value)
+            size = abs(value) / x[first + a].size
         else:
             value = outputs[z + a]
             if branch == SLIP:
@@ -263,7 +266,7 @@ def _law_residual(
                     value += rho * work.direction[element, a]
                 else:
                     value -= work.cones[VALUES * element + a]
-            size = abs(value) * x[first + a].scale
+            size = abs(value) * x[first + a].scale / x[first + a].size
         x[first + a].residual = value
         if size > worst or size != size:  # NaN stays
             worst = size

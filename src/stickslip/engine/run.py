@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -47,6 +47,7 @@ class Start(NamedTuple):
     method: str
     state: State | None = None
     subdivide: bool = False
+    sizes: Mapping[tuple[str, bool], np.ndarray] | None = None  # that residuals are relative to, see `engine.levels`
 
 
 class Failure(NamedTuple):
@@ -116,6 +117,7 @@ class ProgramRun:
         self.subdivides, self.subdivided = start.subdivide, 0
         self._trouble: Any = None
         self.crowd: Any = None  # solves stages with many contacts, where there are (`engine.crowd`)
+        self._sizes = start.sizes
         self._use(program)
         layout = program.layout
         self.memory[: layout.parameters] = start.parameters
@@ -152,6 +154,10 @@ class ProgramRun:
         self.program, self.tables, self.stages = program, program.tables, program.solved
         self.remembered = tuple(dict.fromkeys([*program.memory, *self.extra]))
         self.memory, self.work = np.zeros(layout.total), workspace(program)
+        if self._sizes is not None:
+            from stickslip.engine.levels import row_sizes
+
+            self.work.sizes[:] = row_sizes(program, self._sizes)
         if self.naps and program.watch.size and not self.extra:
             self.tables = own_tables(program)
             allow_naps(self.tables, self.work)
@@ -306,6 +312,9 @@ class ProgramRun:
         self.row = self.first_row.copy()
         self.row[: 1 + q.size + u.size] = np.concatenate([[t], q, u])
         self._begin()
+
+    def look_around(self) -> None:
+        """What a run does before each of its steps: here nothing."""
 
     def look_ahead(self, dt: float) -> np.ndarray:
         """The row of a step of another length from here; the run stays where it is."""

@@ -27,12 +27,12 @@ class Options(NamedTuple):
     attempt_1: int = 1000
 
 
-# What belongs to an unknown and to its row: residual, step, pivot (diagonal of the Jacobian);
-# scale of the row (1/diagonal, or the Delassus diagonal of a law), unit of the unknown (1, or 1/Delassus diagonal), prox
-# parameter, factor of the row (given the branch of its law); `column` in the linear system, or -1, and the unknown that is
-# `kept` as this column.
+# What belongs to an unknown and to its row: residual, step, pivot (diagonal of the Jacobian); scale of the row (1/diagonal, or
+# the Delassus diagonal of a law), size of what it measures (1, unless the model is very small or large), unit of the unknown
+# (the size, or that over the Delassus diagonal), prox parameter, factor of the row (given the branch of its law); `column` in
+# the linear system, or -1, and the unknown that is `kept` as this column.
 STATE = np.dtype(
-    [(name, np.float64) for name in ("residual", "step", "pivot", "scale", "unit", "prox", "factor")]
+    [(name, np.float64) for name in ("residual", "step", "pivot", "scale", "size", "unit", "prox", "factor")]
     + [("column", np.int64), ("kept", np.int64)]
 )
 
@@ -54,6 +54,7 @@ class Work(NamedTuple):
     matrix: np.ndarray
     entries: np.ndarray  # of a sparse matrix
     right: np.ndarray
+    sizes: np.ndarray  # of the rows of all stages, one below the other
     sweep: np.ndarray
     rows: np.ndarray  # scratch of the elimination
     columns: np.ndarray
@@ -95,6 +96,7 @@ def scratch(program: Program) -> Work:
         matrix=np.zeros(size.matrix),
         entries=records(np.zeros(size.entries, ENTRY)),
         right=np.zeros(size.unknowns),
+        sizes=np.ones(len(program.tables.order)),
         sweep=np.zeros(size.unknowns),
         rows=np.zeros(size.unknowns, np.int64),
         columns=np.zeros(size.unknowns, np.int64),

@@ -4,6 +4,7 @@ from stickslip.solve.door import solve
 from stickslip.solve.ensemble import Ensemble, ensemble
 from stickslip.solve.outfile import resume
 from stickslip.solve.prepared import compiled, observe_along, prepare, program_of
+from stickslip.solve.step_problem import step_problem
 from stickslip.solve.stepper import SampledController, Stepper, stepper
 
 __all__ = [
@@ -17,5 +18,6 @@ __all__ = [
     "program_of",
     "resume",
     "solve",
+    "step_problem",
     "stepper",
 ]

@@ -103,6 +103,10 @@ class DetectingRun(ProgramRun):
         self.seconds = before + time.perf_counter() - begin
         return Rows(*[np.concatenate(part) for part in zip(*pieces, strict=True)])
 
+    def look_around(self) -> None:
+        """Find the contacts of the next step."""
+        self._detect(self.clock.step)
+
     def look_ahead(self, dt: float) -> np.ndarray:
         """The row of a step of another length from here; the run stays where it is."""
         state, first, done, before = self.state, self.first, self.done, self.row

@@ -30,6 +30,7 @@ from stickslip.solve.keeping import selection
 from stickslip.solve.outfile import FileRecorder, fingerprint, finish
 from stickslip.solve.prepared import check_capability, check_start, compiled, prepare, program_of
 from stickslip.solve.record import Recorder, check_memory
+from stickslip.solve.scales import check_tolerance, row_sizes_of, scales_of_model
 from stickslip.solve.switching import SwitchingRun, refuse_setting, starting_values
 from stickslip.solve.terminal import announce_first_compile, interruptible, progress_bar, voice
 from stickslip.stream import PartFile, part_of
@@ -68,7 +69,8 @@ def solve(
     start: where another run ended, `solution.state` or the solution itself; with the same method, dt and parameters the
     rest is what one uninterrupted run gives, bit for bit.
     parameters: values that differ from the declared ones; nothing is recompiled for them. tol: residual of every
-    step, as an error in coordinates and velocities. max_iterations: of one attempt of Newton's method. prox: parameter of
+    step, as an error in coordinates and velocities; of a model much smaller than 1 cm or larger than 10 km (or as much slower
+    or faster) relative to its own length and velocity. max_iterations: of one attempt of Newton's method. prox: parameter of
     the proximal point functions, instead of the automatic one; it decides about convergence, not about the result.
     initial_tol: by how much the initial state may violate constraints and gaps; more is a mistake, unless it continues
     from the end of a solution whose scheme drifts.
@@ -180,19 +182,23 @@ def run_call(
     else:
         refuse_setting(system, parameters)
     announce_first_compile(say)
-    check_start(ready, scheme, dt, t_0, q, u, values, initial_tol if state is None else None)
+    scales = scales_of_model(ready, t_0, q, u, values)
+    check_tolerance(tol, q, u, scales)
+    near = initial_tol * scales.length
+    check_start(ready, scheme, dt, t_0, q, u, values, near if state is None else None)
 
     begin = t_0 if state is None else state.t_start
     first = Start(values, q, u, begin, t_end, dt, steps, tol, max_iterations, prox, label(scheme), state, subdivide)
+    first = first._replace(sizes=row_sizes_of(ready, scales))
     run: Any
     if collisions_of(system) is None:
         run = scheme.start(program_of(system, scheme, switching=True), first)
         if system.switches:
-            run = SwitchingRun.of(run, ready, initial_tol, state)
+            run = SwitchingRun.of(run, ready, near, state)
     else:
         if system.switches:
             raise MethodError(f"{system.name}: switches and detected contacts (Collisions) do not go together yet")
-        run = DetectingRun(system, scheme, first, given, initial_tol)
+        run = DetectingRun(system, scheme, first, given, near)
     changed = {n: given[n] for n in parameters or {}}
     call = {"t_end": t_end, "dt": dt, "method": label(scheme), "t_start": begin, "tol": tol, "prox": prox or None}
     call |= {"max_iterations": max_iterations, "initial_tol": initial_tol, "save_every": save_every, "states": False}

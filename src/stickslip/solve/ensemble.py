@@ -23,6 +23,7 @@ from stickslip.schemes import Scheme
 from stickslip.schemes.spec import label, scheme_of
 from stickslip.solve.door import count_steps, is_number, positive, whole
 from stickslip.solve.prepared import Prepared, check_capability, checked_parameters, prepare, program_of
+from stickslip.solve.scales import check_tolerance, row_sizes_of, scales_of_model
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +91,9 @@ def ensemble(
     columns = _columns(system, parameters, q0, u0)
     values = _values(system, columns)
     q, u = columns["q0"], columns["u0"]
-    refused = _refused(ready, float(t_start), q, u, values, _changing(parameters), initial_tol)
+    scales = scales_of_model(ready, float(t_start), q[0], u[0], values[0])
+    check_tolerance(tol, q[0], u[0], scales)
+    refused = _refused(ready, float(t_start), q, u, values, _changing(parameters), initial_tol * scales.length)
 
     at = np.array([steps] if keep is None else keep, dtype=np.int64)
     if at.ndim != 1 or not at.size or (np.diff(at) <= 0).any() or at[0] < 0 or at[-1] > steps:
@@ -109,6 +112,7 @@ def ensemble(
         0.0,
         label(scheme),
     )
+    start = start._replace(sizes=row_sizes_of(ready, scales))
     run = scheme.start(program, start)
     if not isinstance(run, ProgramRun) or run.program.decides_step:
         raise MethodError(f"method {scheme.name!r} has no steps of equal length; an ensemble needs them")
@@ -169,8 +173,24 @@ def run_many(
     advance_many(
         code.tables, code.begin, code.step, code.carry, *state, *given, later, run.record, *scratch, out, steps
     )
+    for k in np.flatnonzero(steps < later[-1]) if later.size else ():
+        steps[k] = _with_all_solvers(run, inputs[mine[k]], later, out[k])
     results[np.ix_(mine, np.flatnonzero(at > 0))] = out
     done[mine] = steps
+
+
+def _with_all_solvers(run: ProgramRun, given: np.ndarray, at: np.ndarray, out: np.ndarray) -> int:
+    """Repeat a run that the compiled attempts could not do; how many steps it came to."""
+    n, n_q = run.program.layout.parameters, run.program.layout.size[Q_0]
+    run.memory[:n] = given[:n]
+    run.restart(run.clock.start, run.clock.step, given[n : n + n_q], given[n + n_q :])
+    for k, steps in enumerate(at.tolist()):
+        while run.failure is None and run.done < steps:
+            run.step(min(steps - run.done, CHUNK_ROWS))
+        if run.failure is not None:
+            break
+        out[k] = run.row
+    return run.done
 
 
 # -- what is given -----------------------------------------------------------------------------------------------------

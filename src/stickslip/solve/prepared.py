@@ -33,7 +33,7 @@ REMEMBERED = 64  # starts whose checks are remembered
 class Prepared:
     """A system ready to run: its model, the numbering of it, the program of observed quantities, the names of columns.
 
-    `passed` remembers which starts were checked, and the highest frequency there.
+    `passed` remembers which starts were checked, and the highest frequency there; `scales` the length and velocity there.
     """
 
     model: Model
@@ -41,6 +41,7 @@ class Prepared:
     observing: Program
     names: Names
     passed: dict[Any, float] = field(default_factory=dict)
+    scales: dict[Any, Any] = field(default_factory=dict)
 
 
 def prepare(system: System) -> Prepared:

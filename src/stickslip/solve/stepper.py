@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
@@ -35,8 +35,13 @@ from stickslip.solve.prepared import (
     program_of,
 )
 from stickslip.solve.record import Recorder
+from stickslip.solve.scales import check_tolerance, row_sizes_of, scales_of_model
+from stickslip.solve.step_problem import names_of_elements
 from stickslip.solve.switching import SwitchingRun, refuse_setting, starting_values
 from stickslip.solve.varying import Change
+
+if TYPE_CHECKING:
+    from stickslip.nonsmooth.problem import Problem
 
 FOREVER = 1e300  # end time of a scheme that decides the length of its steps
 BISECTIONS = 40  # of a step, in search of an event: 1e-12 of it
@@ -155,6 +160,13 @@ class Stepper:
         self._run.failure = None
         self._run.clock = self._run.clock._replace(start=state.t_start)
         self._run.state = state
+
+    def problem(self, stage: str | None = None) -> Problem:
+        """The linearised contact problem of the next step, as `ss.step_problem` gives that of a step which is done."""
+        from stickslip.engine.capture import capture
+
+        problem, homes = capture(self._run, stage)
+        return replace(problem, names=names_of_elements(homes, self._ready.names))
 
     # -- what changes it -----------------------------------------------------------------------------------------------
 
@@ -405,10 +417,14 @@ def stepper(
     values = np.array(list(system.parameter_values(parameters).values()))
     q, u = vector_of(system.q_initial, q0, "q0"), vector_of(system.u_initial, u0, "u0")
     values = starting_values(system, values, t_start, q, u, parameters)
-    check_start(ready, scheme, dt, t_start, q, u, values, positive(initial_tol=initial_tol))
+    scales = scales_of_model(ready, t_start, q, u, values)
+    check_tolerance(tol, q, u, scales)
+    initial_tol = positive(initial_tol=initial_tol) * scales.length
+    check_start(ready, scheme, dt, t_start, q, u, values, initial_tol)
     steps, iterations = 2**62, whole(max_iterations=max_iterations)
     subdivide = subdivides(on_failure, scheme)
     start = Start(values, q, u, t_start, FOREVER, dt, steps, tol, iterations, 0.0, label(scheme), None, subdivide)
+    start = start._replace(sizes=row_sizes_of(ready, scales))
     run: Any
     if collisions_of(system) is None:
         run = scheme.start(program_of(system, scheme, switching=True), start)

@@ -1,0 +1,87 @@
+"""Tolerances are relative to the model: small and large mechanisms solve like ordinary ones."""
+
+import numpy as np
+import pytest
+
+import stickslip as ss
+from stickslip.solve.prepared import prepare
+from stickslip.solve.scales import ModelScales, scales_of_model
+
+STEPS = 250
+
+
+def tumbling(size: float, method: str) -> tuple[np.ndarray, ss.Solution]:
+    """A box that falls on a rough floor, its poses in units of `size`; times are in units of the square root of that."""
+    s, unit = ss.System("box"), np.sqrt(size)
+    s.add(ss.Gravity([0, 0, -9.81]))
+    edges = size * np.array([0.3, 0.2, 0.1])
+    m, J = ss.inertia.box(*edges, mass=size**3)
+    motion = {"velocity": unit * np.array([1.0, 0.5, 0]), "angular_velocity": np.array([1.0, 2.0, 3.0]) / unit}
+    turn = ss.math.quaternion([0.6, 0.8, 0], 0.7)
+    box = s.add(ss.RigidBody("box", mass=m, inertia=J, position=[0, 0, 0.3 * size], orientation=turn, **motion))
+    s.add(ss.Contact("floor", ss.Box(box, edges), ss.Plane([0, 0, 0], [0, 0, 1]), friction=0.4))
+    dt = 2e-3 * unit
+    solution = ss.solve(s, t_end=STEPS * dt, dt=dt, method=method, progress=False)
+    q = solution.q.copy()
+    q[:, :3] /= size
+    return q, solution
+
+
+@pytest.mark.parametrize("method", ["moreau", "rattle", "generalized-alpha", "theta", "half-explicit"])
+def test_micrometres_and_megametres_are_metres(method):
+    """The motion of the same box at other scales is the same; half-explicit decides by gaps, to which rounding errors add."""
+    metre, _ = tumbling(1.0, method)
+    for size in (1e-6, 1e6):
+        assert np.abs(tumbling(size, method)[0] - metre).max() < (1e-3 if method == "half-explicit" else 2e-5)
+
+
+@pytest.mark.parametrize("method", ["moreau", "rattle"])
+def test_an_atom_of_a_box_does_not_fall_through_the_floor(method):
+    size = 2e-10
+    q, solution = tumbling(size, method)
+    assert solution.gap.min() > -5e-3 * size
+    assert q[-1, 2] > 0.04
+
+
+@pytest.mark.parametrize("method", ["moreau", "rattle", "theta", "lobatto", "half-explicit"])
+def test_heavy_boxes_rest_on_light_ones(method):
+    """Each is 1e4 times as heavy as the one below."""
+    s = ss.System("boxes")
+    s.add(ss.Gravity([0, -9.81]))
+    below = ss.Line([0, 0], [0, 1])
+    for k in range(3):
+        m = 1e4**k
+        box = s.add(ss.PlanarBody(f"box {k}", mass=m, inertia=m * 0.05 / 12, position=[0, 0.05 + 0.1 * k]))
+        s.add(ss.Contact(f"contact {k}", ss.Box(box, [0.2, 0.1]), below, friction=0.5))
+        below = ss.Line([0, 0.05], [0, 1], box)
+    dt = 1e-3
+    solution = ss.solve(s, t_end=0.2, dt=dt, method=method, progress=False)
+    assert np.abs(solution.q - solution.q[0]).max() < 1e-6
+    weight = 9.81 * (1 + 1e4 + 1e8) * dt
+    on_floor = [k for k, name in enumerate(solution.names.contacts) if name.startswith("contact 0")]
+    assert solution.P_N[1:, on_floor].sum(axis=1) == pytest.approx(np.full(200, weight), rel=1e-4)
+
+
+def test_scales_of_models():
+    ordinary = ss.benchmarks.slider_crank()
+    q, u = ordinary.q_initial, ordinary.u_initial
+    values = np.array(list(ordinary.parameter_values().values()))
+    assert scales_of_model(prepare(ordinary), 0.0, q, u, values) == ModelScales(1.0, 1.0)
+    s = ss.System("drop")
+    s.add(ss.Gravity([0, -9.81]))
+    drop = s.add(ss.PointMass("drop", mass=1e-9, position=[0, 1e-6]))
+    s.add(ss.Contact("floor", drop.point(), ss.Line([0, 0], [0, 1])))
+    values = np.array(list(s.parameter_values().values()))
+    length, velocity = scales_of_model(prepare(s), 0.0, s.q_initial, s.u_initial, values)
+    assert length == pytest.approx(1e-6)
+    assert velocity == pytest.approx(np.sqrt(9.81e-6), rel=1e-3)
+
+
+def test_a_tolerance_below_rounding_is_refused_with_the_smallest_that_makes_sense():
+    ball = ss.benchmarks.bouncing_ball()
+    with pytest.raises(
+        ss.OptionError, match="tol = 1e-20 is below rounding errors; the smallest that makes sense here is"
+    ):
+        ss.solve(ball, 0.1, 0.01, tol=1e-20)
+    smallest = 1e-13
+    assert ss.solve(ball, 0.1, 0.01, tol=smallest, progress=False).stats.residuals.max() < smallest
