@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 def positions_of(sheets: Iterable[Stage]) -> frozenset[Field]:
     """Multipliers of a stage whose rows are positions: they do not change with the velocities in a step of length zero."""
-    return frozenset(
-        law.by for sheet in sheets for law in sheet.laws if law.kind != BALL and _is_position(sheet, law.y)
-    )
+    laws = [
+        (sheet, law) for sheet in sheets for law in sheet.laws if law.kind in (ZERO, NORMAL)
+    ]  # friction has velocities
+    return frozenset(law.by for sheet, law in laws if _is_position(sheet, law.y))
 
 
 def _is_position(sheet: Stage, y: ca.SX) -> bool:

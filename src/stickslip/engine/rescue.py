@@ -77,7 +77,8 @@ def rescue(tables: Tables, k: int, memory: np.ndarray, work: Work, options: Opti
         local = local_problem(tables, k, memory, work)
         if local is None:
             break
-        found = solve_local(local, max(0.1 * options.tolerance, INEXACT * error))
+        smallest = float(work.x["size"][local.unknown].min())
+        found = solve_local(local, smallest * max(0.1 * options.tolerance, INEXACT * error))
         solvers.append(found.solver)
         last, none = local.problem, found.no_solution
         if found.no_solution or not found.residual < 1.0:
