@@ -16,7 +16,7 @@ from stickslip.engine.work import Options, Work
 from stickslip.nonsmooth.problem import Problem
 from stickslip.nonsmooth.solvers import OneStepSolution, solve_shortly
 
-STEPS = 6  # of the outer iteration
+STEPS = 8  # of the outer iteration
 SHARES = (1.0, 0.5, 0.25, 0.1, 0.03)
 INEXACT = 1e-4  # of the residual of the stage: how well its linearised problem is solved
 EXACT, ROUGH = 1e-12, 1e-6  # relative residuals of a linearised problem: where rounding ends, and what is worth a step
@@ -84,17 +84,19 @@ def rescue(tables: Tables, k: int, memory: np.ndarray, work: Work, options: Opti
         if found.no_solution or not found.residual < 1.0:
             break
         local.step(found.reaction, work)
-        step, before = work.x["step"][: x.size].copy(), error
+        step, before, tried = work.x["step"][: x.size].copy(), error, []
         for share in SHARES:
             unknowns.set(x - share * step)
             error = evaluate_stage(tables, k, memory, work, options, False)
+            tried.append((error, share))
             if error < before:
                 break
-        x = unknowns.get()
+        error, share = min(tried)  # where no share helps, sets of contacts that apply have changed: go on from the best
+        x = x - share * step
+        unknowns.set(x)
+        evaluate_stage(tables, k, memory, work, options, False)
         if error < least:
             best, least = x, error
-        elif error > 0.99 * before and before < np.inf and error >= least:
-            break
     unknowns.set(best)
     evaluate_stage(tables, k, memory, work, options, False)
     rows = work.x[: x.size]

@@ -229,7 +229,7 @@ class ProgramRun:
         options, where = cheap if self.crowd is None else evaluate, (-1, -1)
         signals[RESUMED] = 0
         while True:
-            loop = self._loop or self._first_loop()
+            loop, until = self._loop or self._first_loop(), last if options is cheap else done + 1
             done, failed = loop(
                 tables,
                 begin,
@@ -240,11 +240,14 @@ class ProgramRun:
                 options,
                 clock,
                 done,
-                last,
+                until,
                 self.record,
                 rows,
                 *stats,
             )
+            if failed < 0 and options is not cheap and done == until < last:
+                options = cheap  # what one step needed the next one may not
+                continue
             if failed < 0 or signals[RESUMED] != STOPPED:  # what does not settle in turn cannot be resumed
                 return done, failed
             if options is evaluate:
@@ -255,11 +258,12 @@ class ProgramRun:
                 continue
             tried = tried + 1 if where == (done, signals[INSTRUCTION]) else 1
             where = (done, int(signals[INSTRUCTION]))
-            if tried == 1 and self._rescue(failed):
+            if tried == 1:
+                self._rescue(failed)  # finds the solution, or at least a better start
                 options = cheap
-            elif options is cheap:
+            elif tried == 2:
                 allow_sweeps(tables, self.work)
-                options, tried = rest, 2
+                options = rest
             else:
                 return done, failed
             signals[RESUMED] = GO_ON
