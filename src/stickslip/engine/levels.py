@@ -9,6 +9,7 @@ import casadi as ca
 import numpy as np
 
 from stickslip.engine.fields import DT, Field, Q, U
+from stickslip.nonsmooth.cones import NORMAL, ZERO
 
 if TYPE_CHECKING:
     from stickslip.engine.program import Program

@@ -60,9 +60,8 @@ def _repeat(system: System, solution: Solution, steps: int) -> Any:
     dt, tol, t_start = about["dt"], about["tol"], float(solution.t[0])
     begin = (t_start, about["t_end"], dt, max(steps, 1), tol, 30, 0.0, label(scheme), kept)
     start = Start(np.array(list(parameters.values())), solution.q[0].copy(), solution.u[0].copy(), *begin)
-    detects = collisions_of(system) is not None
-    run: Any = None
-    if detects:
+    run: Any
+    if collisions_of(system) is not None:
         run = DetectingRun(system, scheme, start, parameters, np.inf)
     else:
         run = scheme.start(program_of(system, scheme), start)
