@@ -1,6 +1,6 @@
 """The pictures of README and docs. Needs chromium, playwright and ffmpeg; run it as
 
-    python docs/make_pictures.py [crank] [viewer] [gallery] [figures]
+    python docs/make_pictures.py [hero] [crank] [viewer] [gallery] [figures]
 
 Films and pictures of mechanisms are what the page of a solution shows. Sketches of parts: make_gallery.py.
 """
@@ -33,6 +33,22 @@ NEXT = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFr
 
 
 # -- mechanisms ----------------------------------------------------------------------------------------------------------
+
+
+def pyramid() -> ss.Solution:
+    """A ball knocks down a pyramid of boxes; all contacts are detected."""
+    s = ss.System("a ball and a pyramid")
+    s.add(ss.Gravity([0, 0, -9.81]))
+    bodies = []
+    for row in range(3):
+        for column in range(3 - row):
+            at = ss.ground.frame([0.0, 0.21 * (column - (2 - row) / 2), 0.06 + 0.12 * row])
+            bodies.append(s.add(ss.solid(f"box {row}.{column}", ss.Box(at, [0.12, 0.19, 0.12]), density=400)))
+    ball = ss.Sphere(ss.ground.point(-1.1, 0.07, 0.2), 0.1)
+    bodies.append(s.add(ss.solid("ball", ball, density=2500, velocity=[5.0, 0, 0.9])))
+    floor = ss.Plane([0, 0, 0], [0, 0, 1])
+    s.add(ss.Collisions("contacts", [*bodies, floor], friction=0.5, restitution=0.15))
+    return ss.solve(s, t_end=0.8, dt=2e-3, method="moreau", progress=False)
 
 
 def crank() -> ss.Solution:
@@ -130,6 +146,12 @@ def photographed(solution: ss.Solution, name: str, size: tuple[int, int], hash_:
 # -- the pictures --------------------------------------------------------------------------------------------------------
 
 
+def hero() -> None:
+    """README: the first thing that one sees."""
+    times = np.concatenate([np.linspace(0.05, 0.5, 45), np.linspace(0.5, 0.62, 7)[1:], np.full(6, 0.62)])
+    animated(pyramid(), "pyramid.gif", times, (720, 405), 25, "stage.zoom(1.75)")
+
+
 def film_of_crank() -> None:
     """The slider-crank, slowed down."""
     animated(crank(), "slider_crank.gif", np.linspace(0, 0.1, 100), (720, 340), 25, "stage.zoom(1.05)")
@@ -203,7 +225,7 @@ def figures() -> None:
 
 
 PICTURES: dict[str, Callable[[], None]] = {
-    "crank": film_of_crank, "viewer": viewer, "gallery": gallery, "figures": figures,
+    "hero": hero, "crank": film_of_crank, "viewer": viewer, "gallery": gallery, "figures": figures,
 }  # fmt: skip
 
 
