@@ -7,7 +7,7 @@ function makeStage(data, runs, canvas, tools) {
   // Without a graphics card every pixel and triangle counts.
   const probe = document.createElement("canvas").getContext("webgl2"), told = probe && probe.getExtension("WEBGL_debug_renderer_info");
   const software = !!told && /swiftshader|llvmpipe|software/i.test(probe.getParameter(told.UNMASKED_RENDERER_WEBGL));
-  const solidCount = Math.max(...runs.map(run => run.solids.length)), sparing = software && solidCount > 300;
+  const solidCount = Math.max(...runs.map(run => run.solids.length)), sparing = software && solidCount > 40;
   const renderer = new T.WebGLRenderer({canvas, antialias: !sparing, preserveDrawingBuffer: true, powerPreference: "high-performance"});
   renderer.debug.checkShaderErrors = false;   // asking would wait for every shader in turn: a third of the time to the first picture
   renderer.shadowMap.enabled = tools.shadows && !sparing;
@@ -120,7 +120,7 @@ function makeStage(data, runs, canvas, tools) {
     const group = new T.Group(), updates = [];
     scene.add(group);
     const total = run.solids.length;
-    const round = total > 3000 ? [8, 6] : total > 300 ? (software ? [8, 6] : [16, 10]) : [40, 24];
+    const round = total > 3000 ? [8, 6] : total > 300 ? (software ? [8, 6] : [16, 10]) : total > 40 ? [24, 14] : [40, 24];
     const flat = sparing && !ghost;
     const shapes = {
       box: () => new T.BoxGeometry(1, 1, 1),
@@ -593,8 +593,8 @@ function makeStage(data, runs, canvas, tools) {
     slow = milliseconds > 40 ? slow + milliseconds : Math.max(0, slow - 40);
     if (slow < 700) return;
     slow = 0;
-    if (ratio > 1) { ratio = 1; resize(); } else if (renderer.shadowMap.enabled && solidCount > 100) { renderer.shadowMap.enabled = false; sun.castShadow = false; for (const [paint] of materials) paint.needsUpdate = true; }
-    else if (ratio > 0.6 && solidCount > 100) { ratio = 0.6; resize(); }
+    if (ratio > 1) { ratio = 1; resize(); } else if (renderer.shadowMap.enabled && (software || solidCount > 100)) { renderer.shadowMap.enabled = false; sun.castShadow = false; for (const [paint] of materials) paint.needsUpdate = true; }
+    else if (ratio > 0.6 && (software || solidCount > 100)) { ratio = 0.6; resize(); }
   }
   return {
     frame, render, resize, dress, fit, zoom, pace, pick, shown,
