@@ -7,6 +7,7 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
+import stickslip as ss
 from stickslip.engine.derive import derive
 from stickslip.math import quaternion_rotation
 from stickslip.model.bodies import PlanarBody, PointMass, RigidBody
@@ -130,3 +131,13 @@ def rigid_motion(system: System, q, u, random: np.random.Generator) -> tuple[np.
             q[at_q + 4 : at_q + 7] = a[0] * b[1:] + b[0] * a[1:] + np.cross(a[1:], b[1:])
         at_q, at_u = at_q + len(part.q), at_u + len(part.u)
     return q, u
+
+
+def parting_guides() -> ss.System:
+    """A slider in two guides, one of which moves away at t = 0.05: from then on no step has a solution."""
+    s = ss.System("parting guides")
+    (x,), (v,) = s.coordinates("x", initial=[0], velocity=[0])
+    s.kinetic_energy(v**2 / 2)
+    s.constraint(x, name="fixed guide")
+    s.constraint(x - ss.math.maximum(s.time - 0.05, 0), name="moving guide")
+    return s

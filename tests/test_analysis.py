@@ -9,6 +9,7 @@ import pytest
 
 import stickslip as ss
 from conftest import run
+from mechanics import parting_guides
 from stickslip.analysis.convergence import NORMS
 from stickslip.errors import OptionError, StickslipError
 from stickslip.math import cos, sin
@@ -361,10 +362,9 @@ def test_methods_side_by_side(tmp_path):
 
 
 def test_a_step_that_does_not_converge_leaves_what_is_done(tmp_path):
-    crank = ss.benchmarks.slider_crank()
-    result = ss.compare(crank, ["rattle", "moreau"], 0.01, 1e-4, tol=1e-16)
+    result = ss.compare(parting_guides(), ["rattle", "moreau"], 0.1, 1e-3)
     assert set(result.failures) == {"rattle", "moreau"}
-    assert "no solution of the position stage was found" in result.failures["rattle"]
+    assert "no solution of the velocity stage was found" in result.failures["rattle"]
     assert "Residual" in str(result)
     assert result.plot(tmp_path / "failed.png") is not None
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import stickslip as ss
+from mechanics import parting_guides
 
 
 def particle(**contact):
@@ -230,14 +231,14 @@ def test_parts_are_checked():
 
 
 def test_step_that_cannot_be_solved():
-    """A tolerance below rounding errors, one iteration: the error has everything, and the steps before are kept."""
+    """The error has everything, and the steps before are kept."""
     with pytest.raises(
-        ss.ConvergenceError, match=r"step \d+, from t = .* was found. Residual .*tolerance 1e-30.*below rounding"
+        ss.ConvergenceError, match=r"step 50, from t = 0.049.* was found. Residual .*tolerance 1e-09.*"
     ) as caught:
-        ss.solve(ss.benchmarks.slider_crank(), t_end=0.1, dt=1e-4, tol=1e-30, max_iterations=2)
+        ss.solve(parting_guides(), t_end=0.1, dt=1e-3, tol=1e-9)
     error = caught.value
     assert error.stage in ("position_stage", "velocity_stage")
-    assert error.residual > 1e-30
+    assert error.residual > 1e-9
     assert len(error.solution) == error.step + 1
     assert error.solution.t[-1] == error.time
     assert not error.solution.complete

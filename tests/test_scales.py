@@ -64,17 +64,17 @@ def test_heavy_boxes_rest_on_light_ones(method):
 
 def test_scales_of_models():
     ordinary = ss.benchmarks.slider_crank()
-    q, u = ordinary.q_initial, ordinary.u_initial
-    values = np.array(list(ordinary.parameter_values().values()))
-    assert scales_of_model(prepare(ordinary), 0.0, q, u, values) == ModelScales(1.0, 1.0)
-    s = ss.System("drop")
+    assert scales_of_model(prepare(ordinary), ordinary) == ModelScales(1.0, 1.0)
+    s = ss.System("grain")
     s.add(ss.Gravity([0, -9.81]))
-    drop = s.add(ss.PointMass("drop", mass=1e-9, position=[0, 1e-6]))
-    s.add(ss.Contact("floor", drop.point(), ss.Line([0, 0], [0, 1])))
-    values = np.array(list(s.parameter_values().values()))
-    length, velocity = scales_of_model(prepare(s), 0.0, s.q_initial, s.u_initial, values)
+    grain = s.add(ss.PlanarBody("grain", mass=1e-9, inertia=1e-9 * 1e-12, position=[0, 1e-6]))
+    s.add(ss.Contact("floor", grain.point(), ss.Line([0, 0], [0, 1])))
+    length, velocity = scales_of_model(prepare(s), s)
     assert length == pytest.approx(1e-6)
     assert velocity == pytest.approx(np.sqrt(9.81e-6), rel=1e-3)
+    near = ss.System("a point says nothing of its size")
+    near.add(ss.PointMass("ball", mass=1, position=[0, 1e-6]))
+    assert scales_of_model(prepare(near), near) == ModelScales(1.0, 1.0)
 
 
 def test_a_tolerance_below_rounding_is_refused_with_the_smallest_that_makes_sense():

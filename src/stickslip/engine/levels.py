@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from stickslip.engine.fields import DT, Field, Q, U
-from stickslip.nonsmooth.cones import NORMAL, ZERO
+from stickslip.engine.stage import NORMAL, ZERO
 
 if TYPE_CHECKING:
     from stickslip.engine.program import Program
@@ -44,6 +44,8 @@ def row_sizes(program: Program, sizes: Mapping[tuple[str, bool], np.ndarray]) ->
     places = {start: each for each, start in layout.start.items() if layout.size[each]}
     for k, stage in enumerate(tables.problems):
         for segment in tables.segments[stage["segment_0"] : stage["segment_1"]]:
+            if not segment["length"]:
+                continue  # it begins where another field does
             each = places[int(segment["start"])]
             level = each.space == Q or each in program.positions[k]
             first = int(stage["order"] + segment["first"])

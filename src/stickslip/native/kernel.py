@@ -53,7 +53,12 @@ class Kernel:
 
 def compile_kernel(function: ca.Function) -> Kernel:
     """The kernel of an SX Function, from the process, from the disk cache, or newly compiled."""
-    code = _LOADED.code(emit(function))
+    # Writing the instructions down takes longer than anything else where the code is there already: a system that is prepared
+    # again, a room for contacts that has grown.
+    key = hashlib.sha256(function.serialize().encode()).hexdigest()
+    code = _LOADED.written.get(key)
+    if code is None:
+        code = _LOADED.written[key] = _LOADED.code(emit(function))
     address = code.get_function_address(SYMBOL)
     return Kernel(function.name(), address, function.nnz_in(), function.nnz_out(), code)
 
@@ -89,6 +94,7 @@ class _Kernels:
 
     store: Store = field(default_factory=lambda: Store(KERNELS))
     engines: WeakValueDictionary[str, llvm.ExecutionEngine] = field(default_factory=WeakValueDictionary)  # own the code
+    written: WeakValueDictionary[str, llvm.ExecutionEngine] = field(default_factory=WeakValueDictionary)  # by Function
     compiled: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 

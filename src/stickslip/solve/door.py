@@ -21,7 +21,7 @@ from stickslip.errors import ConvergenceError, Interrupted, MethodError, ModelEr
 from stickslip.looks import look_of
 from stickslip.model.collisions import collisions_of
 from stickslip.model.system import System
-from stickslip.schemes import Scheme
+from stickslip.schemes import EventDriven, Scheme
 from stickslip.schemes.spec import label, scheme_of
 from stickslip.solution import Solution, load
 from stickslip.solve.alarm import energy_alarm as warn_of_energy
@@ -182,8 +182,9 @@ def run_call(
     else:
         refuse_setting(system, parameters)
     announce_first_compile(say)
-    scales = scales_of_model(ready, t_0, q, u, values)
-    check_tolerance(tol, q, u, scales)
+    scales = scales_of_model(ready, system)
+    if not isinstance(scheme, EventDriven):  # which has tolerances of its own
+        check_tolerance(tol, q, u, scales)
     near = initial_tol * scales.length
     check_start(ready, scheme, dt, t_0, q, u, values, near if state is None else None)
 

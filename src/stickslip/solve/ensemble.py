@@ -91,7 +91,7 @@ def ensemble(
     columns = _columns(system, parameters, q0, u0)
     values = _values(system, columns)
     q, u = columns["q0"], columns["u0"]
-    scales = scales_of_model(ready, float(t_start), q[0], u[0], values[0])
+    scales = scales_of_model(ready, system)
     check_tolerance(tol, q[0], u[0], scales)
     refused = _refused(ready, float(t_start), q, u, values, _changing(parameters), initial_tol * scales.length)
 

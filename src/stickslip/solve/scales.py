@@ -1,7 +1,9 @@
 """The length and the velocity of a model, which tolerances of very small and very large ones are relative to.
 
-    L    the largest radius of gyration of a body and distance of two bodies along an axis; else the largest gap at the start
+    L    the largest radius of gyration of a body and distance of two bodies along an axis
     V    the largest velocity at the start, and sqrt(a L) with the acceleration a of the forces with a potential
+
+both of the model as it is declared: wherever a run starts or continues, its tolerances are the same.
 
 A mechanism of ordinary size, 1 cm to 10 km and 1 cm/s to 10 km/s, has L = V = 1: `tol` counts in metres, metres per second
 and radians. Of another one it counts in L, V, radians and V/L. Coordinates whose unit is not known count as they are.
@@ -15,6 +17,7 @@ import numpy as np
 
 from stickslip.engine.observe import observe
 from stickslip.errors import OptionError
+from stickslip.model.system import System
 from stickslip.solve.prepared import REMEMBERED, Prepared
 
 ORDINARY = (1e-2, 1e4)
@@ -29,9 +32,11 @@ class ModelScales(NamedTuple):
     velocity: float = 1.0
 
 
-def scales_of_model(ready: Prepared, t: float, q: np.ndarray, u: np.ndarray, values: np.ndarray) -> ModelScales:
-    """The scales of a model at its start; 1 where its size is ordinary. A warm `solve` looks them up."""
-    key = (t, q.tobytes(), u.tobytes(), values.tobytes())
+def scales_of_model(ready: Prepared, system: System) -> ModelScales:
+    """The scales of a model as it is declared; 1 where its size is ordinary. A warm `solve` looks them up."""
+    q, u, t = system.q_initial, system.u_initial, 0.0
+    values = np.array(list(system.parameter_values().values()))
+    key = (q.tobytes(), u.tobytes(), values.tobytes())
     if key not in ready.scales:
         if len(ready.scales) >= REMEMBERED:
             ready.scales.clear()
@@ -55,7 +60,8 @@ def _found(ready: Prepared, t: float, q: np.ndarray, u: np.ndarray, values: np.n
         return ModelScales()
     axes = [name.rpartition(".")[2] for name, is_long in zip(names.q, long_q, strict=True) if is_long]
     length = max(float(np.sqrt(inertia[~long_u].max(initial=0.0) / mass)), _spread(q[long_q], axes))
-    length = length or float(np.abs(observed["gap"][0]).max(initial=0.0)) or float(np.abs(q[long_q]).max()) or 1.0
+    if length == 0.0:  # one point
+        return ModelScales()
     falling = np.sqrt(_acceleration(ready, t, q, u, values, mass, length) * length)
     turning = np.abs(u[~long_u]).max(initial=0.0) * length
     velocity = float(max(np.abs(u[long_u]).max(initial=0.0), turning, falling))

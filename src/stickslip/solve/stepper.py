@@ -417,7 +417,7 @@ def stepper(
     values = np.array(list(system.parameter_values(parameters).values()))
     q, u = vector_of(system.q_initial, q0, "q0"), vector_of(system.u_initial, u0, "u0")
     values = starting_values(system, values, t_start, q, u, parameters)
-    scales = scales_of_model(ready, t_start, q, u, values)
+    scales = scales_of_model(ready, system)
     check_tolerance(tol, q, u, scales)
     initial_tol = positive(initial_tol=initial_tol) * scales.length
     check_start(ready, scheme, dt, t_start, q, u, values, initial_tol)
