@@ -267,15 +267,21 @@ class Solution:
             save(figure, path)
         return figure
 
-    def view(self, drawing: Drawing | None = None, path: str | Path | None = None, **options: Any) -> Path:
+    def view(
+        self, drawing: Drawing | str | Path | None = None, path: str | Path | None = None, **options: Any
+    ) -> Path:
         """Write a page with the film of the mechanism and return its path; `options` as of `stickslip.viewer.view`.
 
         Without a drawing the system's own is used, `system.drawing`; without a path the page is called as the system.
 
-        >>> solution.view(path="ball.html", open_browser=True)    # doctest: +SKIP
+        >>> solution.view("ball.html", open_browser=True)    # doctest: +SKIP
         """
         from stickslip.viewer import view
 
+        if isinstance(drawing, str | Path):
+            if path is not None:
+                raise OptionError(f"view takes a drawing and a path, got two paths: {drawing} and {path}")
+            drawing, path = None, drawing
         return view(self, drawing, path, **options)
 
     def save(self, path: str | Path, *, compress: bool = False) -> Path:

@@ -385,7 +385,7 @@ function makeStage(data, runs, canvas, tools) {
       made.quaternion.setFromUnitVectors(zAxis, b);
     };
   }
-  // A floor in space: shadow and a grid that fades away.
+  // A floor in space: shadow and a grid that fades away. From behind only the grid is seen, so a wall hides nobody.
   function floor() {
     floors++;
     const made = new T.Group(), reach = size * 2.2, step = 10 ** Math.floor(Math.log10(size / 4)) * [1, 2, 5].find(k => k * 10 ** Math.floor(Math.log10(size / 4)) * 5 >= size / 4);
@@ -394,7 +394,7 @@ function makeStage(data, runs, canvas, tools) {
     const disk = new T.CircleGeometry(reach, 72, 0), alpha = new Float32Array(4 * disk.attributes.position.count).fill(1);
     for (let k = 1; k < disk.attributes.position.count; k++) alpha[4 * k + 3] = 0;
     disk.setAttribute("color", new T.BufferAttribute(alpha, 4));
-    const base = new T.Mesh(disk, new T.MeshBasicMaterial({vertexColors: true, transparent: true, side: T.DoubleSide, depthWrite: false}));
+    const base = new T.Mesh(disk, new T.MeshBasicMaterial({vertexColors: true, transparent: true, depthWrite: false}));
     base.position.z = shade.position.z = -size * 1e-4;
     base.renderOrder = -2; shade.renderOrder = -1;
     materials.push([base.material, "--floor"]);
