@@ -17,7 +17,7 @@ CONTINUE = "to continue from a solution whose scheme drifts, pass initial_tol="
 def check_mass(numbering: Numbering, t: float, q: np.ndarray, parameters: np.ndarray) -> None:
     """The mass matrix is symmetric and positive definite; one group of coupled blocks after the other, for it can be large."""
     system = numbering.model.system
-    massive = [kind for kind in numbering.part_kinds if kind.type.M(0, kind.type.expressions.q).nnz()]
+    massive = [kind for kind in numbering.part_kinds if kind.type.has_mass]
     first, n_u = system.starts["u"], numbering.size["u"]
     home, place = np.empty(n_u, np.int64), np.empty(n_u, np.int64)  # of a velocity: its group, and its row there
     groups = []

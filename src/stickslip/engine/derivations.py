@@ -47,6 +47,11 @@ class Derivations:
         return e.mass + ca.jacobian(ca.gradient(e.kinetic, e.u), e.u)
 
     @cached_property
+    def has_mass(self) -> bool:
+        """Whether the part contributes to the mass matrix at all."""
+        return bool(self._M.nnz())
+
+    @cached_property
     def _p(self):
         e = self.expressions
         return e.mass @ e.u + ca.gradient(e.kinetic, e.u)

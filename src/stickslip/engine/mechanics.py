@@ -236,6 +236,7 @@ class PartType(Derivations):
 
         With a column of q and of parameters for each of several instances, their values stand side by side.
         """
-        self._call(name, T, self.expressions.q)
+        if name not in self._functions:
+            self._call(name, T, self.expressions.q)
         zero = np.zeros(self.n_u)
         return np.array(self._functions[name](t, q, zero, zero, parameters))

@@ -267,9 +267,7 @@ class Solution:
             save(figure, path)
         return figure
 
-    def view(
-        self, drawing: Drawing | str | Path | None = None, path: str | Path | None = None, **options: Any
-    ) -> Path:
+    def view(self, drawing: Drawing | str | Path | None = None, path: str | Path | None = None, **options: Any) -> Path:
         """Write a page with the film of the mechanism and return its path; `options` as of `stickslip.viewer.view`.
 
         Without a drawing the system's own is used, `system.drawing`; without a path the page is called as the system.
