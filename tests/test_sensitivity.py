@@ -285,7 +285,7 @@ def test_captured_adjoint_is_the_transposed_tangent():
     system = box_on_corner()
     q, u = system.blocks[0].q, system.blocks[0].u
     wrt = ["q0", "u0", *system.parameters]
-    for method in ("rattle", "generalized-alpha"):
+    for method in ("rattle", "lobatto", "generalized-alpha"):
         r = ss.sensitivity(system, 0.3, 0.01, wrt=wrt, method=method)
         a = ss.gradient(system, 0.3, 0.01, of=q[0] * u[1], wrt=wrt, method=method)
         x, v = r.solution.q[-1, 0], r.solution.u[-1, 1]
