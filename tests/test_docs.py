@@ -43,11 +43,25 @@ def test_everything_public_has_a_docstring():
     assert [name for name in stickslip.__all__ if not getattr(stickslip, name).__doc__] == []
 
 
+def script(name):
+    """A script that makes a page of the documentation."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def test_table_of_schemes_is_that_of_their_facts():
-    spec = importlib.util.spec_from_file_location("make_table", ROOT / "docs" / "make_table.py")
-    make_table = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(make_table)
+    make_table = script("make_table")
     assert make_table.PAGE.read_text(encoding="utf-8") == make_table.page()
+
+
+def test_reference_has_every_public_name():
+    """Names and what they are; which pages show them may lag behind until docs/make_reference.py runs again."""
+    make_reference = script("make_reference")
+    rows = re.compile(r"^\| (`\w+` \| .*) \|.*\|$", flags=re.MULTILINE)
+    written, wanted = (rows.findall(text) for text in (make_reference.PAGE.read_text("utf-8"), make_reference.page()))
+    assert written == wanted, "run `python docs/make_reference.py`"
 
 
 def test_every_method_has_a_page():
