@@ -129,6 +129,11 @@ class Angle(Measure):
 
     In the plane phi_2 - phi_1, without bounds. In space about an axis fixed to body_1, zero at the initial state, for
     bodies that a joint lets turn about this axis only.
+
+    >>> import stickslip as ss
+    >>> s = ss.System()
+    >>> arm = s.add(ss.PlanarBody("arm", mass=1, inertia=0.1))
+    >>> spring = s.add(ss.SpringDamper("spring", ss.Angle(ss.ground, arm), stiffness=2.0))
     """
 
     body_1: Carrier

@@ -46,12 +46,24 @@ class WrittenEquations(StateSpace):
         self._own.force(f, on=self._velocities(on))
 
     def constraint(self, g: Any, *, active: Any = None, name: str | None = None) -> None:
-        """Bilateral constraint g(t, q) = 0 on position level; rheonomic where g contains `time`. active: see `switch`."""
+        """Bilateral constraint g(t, q) = 0 on position level; rheonomic where g contains `time`. active: see `switch`.
+
+        >>> import stickslip as ss
+        >>> s = ss.System("pendulum")
+        >>> (x, y), u = s.coordinates("x y", initial=[1, 0], velocity=[0, 0])
+        >>> s.constraint((x**2 + y**2 - 1) / 2, name="rod")
+        """
         self._own.constraint(g, name=name or f"g{len(self._own.constraints) + 1}")
         self._switch_last(self._own.constraints, active)
 
     def velocity_constraint(self, gamma: Any, *, active: Any = None, name: str | None = None) -> None:
-        """Bilateral constraint gamma(t, q, u) = 0 on velocity level, affine in u: nonholonomic constraints."""
+        """Bilateral constraint gamma(t, q, u) = 0 on velocity level, affine in u: nonholonomic constraints.
+
+        >>> import stickslip as ss
+        >>> s = ss.System("skate")
+        >>> (x, y, phi), u = s.coordinates("x y phi", initial=[0, 0, 0], velocity=[1, 0, 1])
+        >>> s.velocity_constraint(u[1] * ss.math.cos(phi) - u[0] * ss.math.sin(phi), name="blade")
+        """
         self._own.velocity_constraint(gamma, name=name or f"gamma{len(self._own.velocity_constraints) + 1}")
         self._switch_last(self._own.velocity_constraints, active)
 
