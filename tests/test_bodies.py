@@ -242,7 +242,10 @@ def test_frames_carry_points_and_axes():
         (lambda: ss.RigidBody("b", mass=1, inertia=[[1, 2, 0], [0, 1, 0], [0, 0, 1]]), "not symmetric"),
         (lambda: ss.RigidBody("b", mass=1, inertia=2.0), "three principal moments or a 3 x 3 matrix"),
         (lambda: ss.RigidBody("b", mass=1, inertia=[1, 1, 1], orientation=[0, 0, 0, 0]), "quaternion .* of length > 0"),
-        (lambda: ss.RigidBody("b", mass=1, inertia=[1, 1, 1], orientation=np.diag([1, 1, -1.0])), "no rotation matrix"),
+        (
+            lambda: ss.RigidBody("b", mass=1, inertia=[1, 1, 1], orientation=np.diag([1, 1, -1.0])),
+            "not a rotation matrix",
+        ),
         (lambda: ss.PlanarBody("b", mass=1, inertia=0), r"planar body 'b': inertia = 0 must be"),
         (lambda: ss.PointMass("b", mass=np.nan, position=[0]), r"point mass 'b': mass = nan"),
         (lambda: ss.inertia.box(1, -1, 1, mass=1), "box: y = -1"),

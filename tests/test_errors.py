@@ -221,7 +221,7 @@ def test_parts_are_checked():
         s.add(ss.PointMass("ball", mass=1, position=[0, 0]))
     with pytest.raises(ss.ModelError, match="needs 2 coordinates, got 3"):
         ball.point(1, 2, 3)
-    with pytest.raises(ss.ModelError, match="is no part"):
+    with pytest.raises(ss.ModelError, match="is not a part"):
         s.add("ball")
     with pytest.raises(ss.ModelError, match="belongs to no system yet"):
         ss.PointMass("new", mass=1, position=[0, 0]).q  # noqa: B018

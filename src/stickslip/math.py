@@ -142,7 +142,7 @@ def array(x: Any) -> np.ndarray:
     try:
         return np.asarray(x, dtype=float)
     except (TypeError, ValueError):
-        raise ModelError(f"{x!r} is no array of numbers or expressions") from None
+        raise ModelError(f"{x!r} is not an array of numbers or expressions") from None
 
 
 def _objects(items: Sequence[Any]) -> np.ndarray:

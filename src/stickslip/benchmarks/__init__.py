@@ -1,4 +1,4 @@
-"""The zoo: ready-made mechanisms, one a file, with the papers' values as defaults."""
+"""The zoo: ready-made mechanisms, one per file, with the papers' values as defaults."""
 
 from stickslip.benchmarks.ball_in_box import ball_in_box
 from stickslip.benchmarks.ball_on_shaker import ball_on_shaker

@@ -27,7 +27,7 @@ def flexible_pendulum(
 ) -> System:
     """A thin beam swings from the horizontal against a vertical wall, which its tip touches at 45 degrees.
 
-    N geometrically exact elements, hinged at the origin; the hinge is no constraint but leaves its node only the angle.
+    N geometrically exact elements, hinged at the origin; the hinge is not a constraint but leaves its node only the angle.
     q = (phi_0, x_1, y_1, phi_1, ..., phi_N), gap x_N - sqrt(2)/2 L. Gravity is 10 m/s^2: with 9.81 the tip would arrive
     at 0.330 s, not at 0.327 s as in the source. The first contact is a burst of impacts on [0.327, 0.346] s (0.348 s
     in the source; it depends on the mesh), each of which stops the tip; the energy falls in steps.

@@ -22,7 +22,8 @@ Frequency = Annotated[
 Transient = Annotated[int, typer.Option(help="Periods that are left out.")]
 Steps = Annotated[int, typer.Option(help="Steps per period.")]
 JournalFile = Annotated[
-    Path | None, typer.Option("--journal", help="File that keeps what is done: the same command goes on after a kill.")
+    Path | None,
+    typer.Option("--journal", help="File that keeps what is done: the same command continues after a kill."),
 ]
 Range = Annotated[str, typer.Option(metavar="FIRST,LAST,COUNT", help="Values: first, last, how many.")]
 

@@ -310,7 +310,7 @@ def _unit_quaternion(where: str, given: Any) -> np.ndarray:
         from scipy.spatial.transform import Rotation
 
         if not np.allclose(orientation.T @ orientation, np.eye(3), atol=1e-9) or np.linalg.det(orientation) < 0:
-            raise ModelError(f"{where}: the orientation is no rotation matrix")
+            raise ModelError(f"{where}: the orientation is not a rotation matrix")
         x, y, z, w = Rotation.from_matrix(orientation).as_quat()
         return np.array([w, x, y, z])
     length = np.linalg.norm(orientation)

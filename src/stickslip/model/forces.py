@@ -1,4 +1,4 @@
-"""Forces: what acts on bodies and is no constraint."""
+"""Forces: what acts on bodies and is not a constraint."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ class System(WrittenEquations):
         """
         if not isinstance(part, Part) or isinstance(part, type):
             raise ModelError(
-                f"{self.name}: {part!r} is no part; it needs a name and a method declare(system, equations)"
+                f"{self.name}: {part!r} is not a part; it needs a name and a method declare(system, equations)"
             )
         text(f"{self.name}: {type(part).__name__}", part.name)
         if part.name in self._part_names:

@@ -88,7 +88,7 @@ def table1(study: Study) -> Iterator[Exhibit]:
         excess.append([means[0] - paper["stage_1"][1], means[1] - paper["stage_2"][1]])
         rows.append(cells)
     columns = ["example"] + [f"stage {stage}, {what}" for stage in (1, 2) for what in ("max", "mean")]
-    yield Table("Newton iterations a step, paper / ours; tolerance 1e-8, Δt as in the paper.", columns, rows)
+    yield Table("Newton iterations per step, paper / ours; tolerance 1e-8, Δt as in the paper.", columns, rows)
     first, second = np.array(excess).T
     yield study.judge("maximum", len(larger), rows="; ".join(larger))
     yield study.judge("mean_1", first.max(), shown=f"{first.max():+.4f}")
@@ -217,7 +217,9 @@ def fig8(study: Study) -> Iterator[Exhibit]:
     rows = [[f"case {case}", *[f"{rates[case][name]:.3f}" for name in names], f"{sums[case]:.3f}"] for case in CASES]
     columns = ["observed order of", "q", "u", "ΔP_N", "ΔP_F", "P_N summed over the step"]
     yield Table(
-        "Slopes in the diagrams above. The last column is no figure of the paper: see the note on ΔP_N.", columns, rows
+        "Slopes in the diagrams above. The last column is not a figure of the paper: see the note on ΔP_N.",
+        columns,
+        rows,
     )
 
     for case in CASES:

@@ -13,8 +13,8 @@ its end.
 
 For qdot = B u + beta the drift of q is taken by the trapezoidal rule, and gyroscopic forces do no work, as in Moreau's scheme.
 
-Good for: the baseline that every paper compares with, and one cheap linear system a step. Explicit Euler in free
-motion: undamped oscillations gain energy, by a factor of 1 + (omega dt)^2/2 in amplitude a step. Order 1; positions
+Good for: the baseline that every paper compares with, and one cheap linear system per step. Explicit Euler in free
+motion: undamped oscillations gain energy, by a factor of 1 + (omega dt)^2/2 in amplitude per step. Order 1; positions
 drift.
 """
 

@@ -20,7 +20,7 @@ one to the other:
 
 Good for: long simulations, where they neither lose nor gain energy; q is of order 2 in free motion. Recorded
 velocities are those of the interval after t_k, so (u_{k-1} + u_k)/2 is the velocity at t_k to order 2 where nothing
-impacts; a run that goes on from a solution wants that one, not u_k. Constraints and contacts live on velocity level:
+impacts; a run that continues from a solution wants that one, not u_k. Constraints and contacts live on velocity level:
 with them positions drift and the order is 1.
 """
 

@@ -74,19 +74,19 @@ def load(path: str | Path, *, system: System | None = None, mapped: bool = False
 
     A checksum of the whole file is compared first: a damaged result is never read in silence.
 
-    Raises `ResultFileError` for anything else: a missing file, one that is no result, one by a newer version.
+    Raises `ResultFileError` for anything else: a missing file, one that is not a result, one by a newer version.
 
     >>> solution = ss.load("ball.h5")    # doctest: +SKIP
     """
     import h5py
 
     if not isinstance(path, (str, os.PathLike)):
-        raise ResultFileError(f"{path!r} is no path of a file, such as 'out/slider_crank.h5'")
+        raise ResultFileError(f"{path!r} is not the path of a file, such as 'out/slider_crank.h5'")
     path = Path(path)
     if not path.exists():
         if part_of(path).exists():
             raise ResultFileError(
-                f"{path} is not finished: ss.load({str(part_of(path))!r}) reads what there is, ss.resume(file, system) goes on"
+                f"{path} is not finished: ss.load({str(part_of(path))!r}) reads what there is, ss.resume(file, system) continues it"
             )
         raise ResultFileError(
             f"{path} does not exist. Check the path; `Solution.save` and `stickslip run` write results."

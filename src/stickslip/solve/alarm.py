@@ -72,7 +72,7 @@ def _mass_passes_zero(solution: Solution, system: System) -> bool:
         return False
     message = (
         f"a mass has passed zero by t = {solution.t[row]:.6g}: the mass matrix has the eigenvalue {least:.3g} and the kinetic "
-        f"energy is {solution.kinetic[row]:.3g} there. What follows is no mechanics (energy_alarm=False silences this)"
+        f"energy is {solution.kinetic[row]:.3g} there. What follows is not mechanics (energy_alarm=False silences this)"
     )
     warnings.warn(message, EnergyWarning, stacklevel=4)
     return True

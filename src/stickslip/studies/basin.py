@@ -98,7 +98,7 @@ def basins(
     grid: two coordinates or velocities and their values; all others are the system's own. period: at multiples of which
     states are compared; any time for a system that comes to rest. After `transient` periods of `steps` steps, the next
     `count` must repeat, to `tol` of the size of the states; attractors closer to each other are one. journal: a file that keeps
-    what is done, so that a killed study goes on. progress: a bar.
+    what is done, so that a killed study continues. progress: a bar.
 
     >>> import stickslip as ss
     >>> s = ss.benchmarks.impact_oscillator(zeta=0.1, e=0.6)

@@ -133,7 +133,7 @@ def bifurcation(
 
     direction: "up" and "down" continue from the end at the value before, so that coexisting motions are kept; "both" does
     each on a core; "none" begins at the initial state for every value, on all cores. journal: a file that keeps what is done,
-    so that a killed study goes on. progress: a bar. Everything else as in `poincare`.
+    so that a killed study continues. progress: a bar. Everything else as in `poincare`.
 
     >>> import stickslip as ss
     >>> s = ss.benchmarks.impact_oscillator(zeta=0.1, e=0.6)

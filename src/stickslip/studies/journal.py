@@ -1,4 +1,4 @@
-"""What is done of many runs, in a file that is only appended to: a killed sweep goes on where it was."""
+"""What is done of many runs, in a file that is only appended to: a killed sweep continues where it was."""
 
 from __future__ import annotations
 

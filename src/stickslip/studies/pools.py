@@ -164,7 +164,7 @@ def _shipped(
         yield from _in_pool(pool, task, _batches(points, workers))
     except BrokenExecutor as error:
         raise StickslipError(
-            "a worker process of the sweep died: it was killed, or ran out of memory. With journal= the same call goes on "
+            "a worker process of the sweep died: it was killed, or ran out of memory. With journal= the same call continues "
             "where it was"
         ) from error
 

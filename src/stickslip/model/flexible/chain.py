@@ -31,7 +31,7 @@ from stickslip.model.system import System
 class Node(Body):
     """A node of a chain: a body whose inertia belongs to the elements that meet there.
 
-    `names` are its coordinates, with qdot = u. Those that a support holds are no coordinates of the system but
+    `names` are its coordinates, with qdot = u. Those that a support holds are not coordinates of the system but
     parameters, with their initial value; `q` and `qdot` have all of them in order, `u` the velocities that are free.
     """
 
