@@ -86,7 +86,8 @@ def load(path: str | Path, *, system: System | None = None, mapped: bool = False
     if not path.exists():
         if part_of(path).exists():
             raise ResultFileError(
-                f"{path} is not finished: ss.load({str(part_of(path))!r}) reads what there is, ss.resume(file, system) continues it"
+                f"{path} is not finished: ss.load({str(part_of(path))!r}) reads what there is, ss.resume(file, system) "
+                "continues it"
             )
         raise ResultFileError(
             f"{path} does not exist. Check the path; `Solution.save` and `stickslip run` write results."
