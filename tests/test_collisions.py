@@ -167,6 +167,66 @@ def test_a_ball_rolls_in_a_drum_as_a_declared_one():
     np.testing.assert_allclose(results[0].q, results[1].q, atol=1e-6)
 
 
+def test_an_egg_rocks_as_a_declared_one():
+    """On a plane its gap is known in closed form; the contact moves over its surface."""
+    results = []
+    for detected in (True, False):
+        s = ss.System("egg")
+        s.add(ss.Gravity([0, 0, -G]))
+        egg = ss.RigidBody("egg", mass=1, inertia=[0.02, 0.02, 0.01], position=[0, 0, 0.27], angular_velocity=[1, 4, 2])
+        s.add(egg)
+        pair = ss.Ellipsoid(egg, [0.15, 0.2, 0.25]), FLOOR
+        law = {"friction": 0.3, "restitution": 0.2}
+        s.add(ss.Collisions("floor", pair, **law) if detected else ss.Contact("floor", *pair, **law))
+        results.append(solve(s, 0.6, 1e-3))
+    assert results[1].P_N[-1] > 0
+    np.testing.assert_allclose(results[0].q, results[1].q, atol=1e-7)
+    assert results[0].contacts.gap.min() > -1e-8
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda at: ss.Ellipsoid(at, [0.1, 0.2, 0.3]),
+        lambda at: ss.Sphere(at.point(0, 0, 0), 0.2),
+        lambda at: ss.Box(at, [0.3, 0.3, 0.3]),
+        lambda at: ss.Capsule(at.point(0, -0.2, 0), at.point(0, 0.2, 0), 0.1),
+    ],
+)
+def test_an_elastic_hit_of_an_ellipsoid_keeps_energy_and_momentum(other):
+    """Without friction and with restitution 1 energy and momentum of two free bodies stay."""
+    s = ss.System("hit")
+    place, turn = [0.62, 0.1, 0.05], ss.math.quaternion([1, 2, 3], 0.7)
+    shape = ss.Ellipsoid(ss.ground, [0.3, 0.2, 0.1])
+    a = s.add(ss.solid("a", shape, density=100, velocity=[2, 0, 0], angular_velocity=[3, 2, 1]))
+    b = s.add(ss.solid("b", other(ss.ground), density=150, position=place, orientation=turn))
+    s.add(ss.Collisions("hit", [a, b], restitution=1.0))
+    solution = solve(s, 0.2, 1e-4)
+    assert abs(solution.u[-1, 0] - 2) > 0.1
+    assert solution.contacts.gap.min() > -1e-8
+    # Of first order in the step: a capsule that hits a sphere gains 4e-3 of it at dt = 1e-3, 3e-4 at 1e-4.
+    np.testing.assert_allclose(solution.kinetic, solution.kinetic[0], rtol=5e-4)
+    masses = [s.parameter_values()[f"{name}.mass"] for name in "ab"]
+    momentum = masses[0] * solution.u[:, :3] + masses[1] * solution.u[:, 6:9]
+    np.testing.assert_allclose(momentum - momentum[0], 0, atol=1e-9)
+
+
+def test_an_ellipse_rolls_in_a_drum():
+    """It touches at both ends of its long axis where it fits tightly, and falls freely until then."""
+    s = ss.System("drum")
+    s.add(ss.Gravity([0, -G]))
+    egg = s.add(ss.solid("egg", ss.Ellipsoid(ss.ground, [0.45, 0.1]), density=1, angular_velocity=1.0))
+    s.add(ss.Collisions("drum", [egg, ss.Cavity(ss.ground.point(0, 0), 0.5)], friction=0.1))
+    solution = solve(s, 1.0, 1e-3)
+    assert solution.contacts.gap.min() > -1e-8
+    angles = np.linspace(0, 2 * np.pi, 400)
+    rim = np.array([0.45 * np.cos(angles), 0.1 * np.sin(angles)])
+    for x, y, phi in solution.q[::50]:
+        turned = np.array([[np.cos(phi), -np.sin(phi)], [np.sin(phi), np.cos(phi)]]) @ rim + np.array([[x], [y]])
+        assert np.linalg.norm(turned, axis=0).max() < 0.5 + 1e-8
+    assert len(np.unique(solution.contacts.at(1000).features[:, 0])) == 2
+
+
 def test_materials_have_their_own_laws():
     s = ss.System("materials")
     s.add(ss.Gravity([0, -G]))
@@ -351,7 +411,8 @@ def body() -> ss.RigidBody:
         (lambda b: ss.Collisions("c", [ss.Sphere(b.point(), 1)], friction=-1), "friction = -1 must be"),
         (lambda b: ss.Collisions("c", [ss.Sphere(b.point(), 1)], restitution=2), "restitution = 2 must be"),
         (lambda b: ss.Collisions("c", [ss.Sphere(b.point(), 1)], skin=0), "skin = 0 must be"),
-        (lambda b: ss.Collisions("c", [ss.Ellipsoid(b, [1, 2, 3])]), "contacts of a Ellipsoid are not detected"),
+        (lambda b: ss.Collisions("c", [ss.Disk(b.point(), [0, 0, 1], 1)]), "contacts of a Disk are not detected"),
+        (lambda b: ss.Ellipsoid(b, [1, -2, 3]), r"semi_axes\[1\] = -2 must be"),
         (lambda b: ss.Collisions("c", [ss.Cylinder(b.point(), [0, 0, 1], 1, 2)]), "give points="),
         (
             lambda b: ss.Collisions("c", {"a": ss.Sphere(b.point(), 1)}, friction={("a", "b"): 1}),

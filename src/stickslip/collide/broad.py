@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from stickslip.collide.narrow import BODY, KIND
 from stickslip.collide.scene import FIXED
+from stickslip.collide.solids import HALF_SPACE
+from stickslip.collide.world import BODY, KIND
 from stickslip.jit import jit
 
 LARGE = 4.0  # times the median: shapes that are larger are compared with all others instead of filling many cells
@@ -121,4 +122,4 @@ def _near(
         place = np.searchsorted(apart, code)
         if place < apart.size and apart[place] == code:
             return False
-    return shapes[i, KIND] < 3 or shapes[j, KIND] < 3  # half-spaces and holes do not meet each other
+    return shapes[i, KIND] < HALF_SPACE or shapes[j, KIND] < HALF_SPACE  # half-spaces and holes do not meet each other

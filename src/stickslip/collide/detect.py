@@ -7,10 +7,28 @@ from typing import NamedTuple
 import numpy as np
 
 from stickslip.collide.broad import candidates
-from stickslip.collide.narrow import BALL_PLANE, BODY, CLIP, LINE_LINE, MATERIAL, ROW, World, meet
+from stickslip.collide.ellipsoids import applied, meet_eggs, spread
+from stickslip.collide.narrow import meet
+from stickslip.collide.polyhedra import meet_hulls
 from stickslip.collide.scene import FIXED, PLANAR, RIGID, TRANSLATING, Contacts, Scene, empty_contacts
+from stickslip.collide.solids import EGG, ROD, SOLID
 from stickslip.collide.vectors import across, along, dot, minus, row
-from stickslip.jit import jit
+from stickslip.collide.world import (
+    BALL_PLANE,
+    BODY,
+    CLIP,
+    EGG_EGG,
+    EGG_PLANE,
+    EGGS,
+    HULLS,
+    KIND,
+    LINE_LINE,
+    MATERIAL,
+    NORMAL_0,
+    ROW,
+    World,
+)
+from stickslip.jit import COMPILED, jit
 
 # A contact is predicted where two bodies could meet within the step: twice as fast as they or any neighbour move, since an
 # elastic hit by a heavy neighbour doubles its speed.
@@ -27,15 +45,33 @@ class Room(NamedTuple):
     polygon: np.ndarray
     rows: np.ndarray
     found: np.ndarray
+    apart: np.ndarray
 
 
 def room_for(scene: Scene, capacity: int) -> Room:
-    """Room for so many contacts of a scene."""
+    """Room for so many contacts of a scene, and the functions that its shapes need."""
     n = len(scene.bodies)
     A = np.zeros((n, 3, 3))
     A[:] = np.eye(3)
     polygon, rows = np.zeros((2, CLIP, 4)), np.zeros((capacity, ROW))
-    return Room(A, np.zeros((n, 3)), np.zeros_like(scene.points), polygon, rows, np.zeros(1, np.int64))
+    apart: np.ndarray = np.zeros(3, np.int64 if COMPILED else object)
+    points = scene.points.copy()  # what is fixed to the ground stays there
+    room = Room(A, np.zeros((n, 3)), points, polygon, rows, np.zeros(1, np.int64), apart)
+    kinds = set(scene.shapes[:, KIND].tolist())
+    needed = {HULLS: (meet_hulls, {SOLID} if scene.dimension == 3 else {ROD, SOLID}), EGGS: (meet_eggs, {EGG})}
+    for place, (function, shapes) in needed.items():
+        if shapes & kinds:
+            apart[place] = function.address(_world(scene, room), 0, 0, 0.0)
+    return room
+
+
+@jit
+def _world(scene: Scene, room: Room) -> World:
+    """What the narrow phase reads and writes."""
+    return World(
+        scene.dimension, scene.shapes, scene.parts, scene.loop, room.A, room.x, room.points, room.polygon, room.rows,
+        room.found, room.apart,
+    )  # fmt: skip
 
 
 @jit
@@ -72,9 +108,7 @@ def _search(scene: Scene, room: Room, u: np.ndarray, dt: float) -> int:
             if scene.bodies[b, 0] != FIXED:
                 reached[b] = max(reached[b], speed[a])
         speed = reached
-    world = World(
-        scene.dimension, shapes, scene.parts, scene.loop, room.points, room.polygon, room.rows, room.found
-    )  # fmt: skip
+    world = _world(scene, room)
     room.found[0] = 0
     for k in range(pairs.size):
         i, j = pairs[k] // count, pairs[k] % count
@@ -101,6 +135,14 @@ def _write(scene: Scene, room: Room, new: Contacts, c: int) -> None:
     if kind == LINE_LINE:  # the place on the first line that is closest to the second one
         w, b = minus(x_a, x_b), dot(d_a, d_b)
         foot = along(foot, (b * dot(d_b, w) - dot(d_a, w)) / (1.0 - b * b), d_a)
+    if kind >= EGG_PLANE:  # the place of the ellipsoid where n is the normal
+        S = spread(room.points, scene.shapes[i, NORMAL_0], scene.dimension)
+        y = applied(S, n)
+        foot = along(x_a, -1.0 / np.sqrt(dot(y, n)), y)
+        S = spread(scene.points, scene.shapes[i, NORMAL_0], scene.dimension)
+        R = spread(scene.points, scene.shapes[j, NORMAL_0], scene.dimension) if kind == EGG_EGG else S
+        for k in range(6):
+            numbers[24 + k], numbers[30 + k] = S[k], R[k]
     y_a, y_b = minus(x_a, row(room.x, first)), minus(x_b, row(room.x, second))
     for k in range(3):
         new.point[c, k], new.normal[c, k] = foot[k], n[k]
@@ -174,6 +216,8 @@ def _place(
     A, x = room.A, room.x
     for i in range(points.shape[0]):
         b = fixed_to[i]
+        if bodies[b, 0] == FIXED:
+            continue
         direction = first_normal <= i < first_middle
         for k in range(3):
             value = 0.0 if direction else x[b, k]

@@ -5,12 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 from stickslip.collide.detect import Room, place_bodies
-from stickslip.collide.narrow import BALL_CAVITY, BALL_LINE, BALL_PLANE, BODY, LINE_LINE
+from stickslip.collide.ellipsoids import POINT as NO_SPREAD
+from stickslip.collide.ellipsoids import UP, Spread, far, moved, newton_step
 from stickslip.collide.scene import FIXED, PLANAR, RIGID, Contacts, Scene
 from stickslip.collide.vectors import Triple, along, cross, dot, length, minus, row, times
+from stickslip.collide.world import (
+    BALL_CAVITY,
+    BALL_LINE,
+    BALL_PLANE,
+    BODY,
+    EGG_EGG,
+    EGG_LINE,
+    EGG_PLANE,
+    LINE_LINE,
+    ZERO,
+)
 from stickslip.jit import jit
 
 # Columns of a report: two shapes, two features, point, normal, gap, percussion, velocity before and after.
+EGG_STEPS = 6  # of Newton's method for the normal of an ellipsoid, which a step turns but little
 SHAPES, FEATURES, POINT, NORMAL, GAP, PERCUSSION, BEFORE, AFTER, WIDTH = 0, 2, 4, 7, 10, 11, 14, 17, 20
 
 
@@ -72,6 +85,17 @@ def gap_and_foot(room: Room, contacts: Contacts, c: int) -> tuple[float, Triple]
     w = minus(x, (room.x[second, 0] + b[0], room.x[second, 1] + b[1], room.x[second, 2] + b[2]))
     d_a, d_b = _turned(A, numbers, 8), _turned(B, numbers, 11)
     r = numbers[3] + numbers[7]
+    if kind >= EGG_PLANE:
+        S = _turned_spread(A, numbers, 24)
+        R = _turned_spread(B, numbers, 30) if kind == EGG_EGG else NO_SPREAD
+        n = d_b
+        if kind != EGG_PLANE:
+            d = d_b if kind == EGG_LINE else UP if A[2, 2] == 1.0 and S[2] == 0.0 else ZERO
+            n = along(d_a, -dot(d_a, d), d)
+            n = times(1.0 / length(n), n)
+            for _ in range(EGG_STEPS):
+                n = moved(n, newton_step(S, R, w, d, n, False))
+        return dot(n, minus(minus(w, far(S, n)), far(R, n))) - r, minus(x, far(S, n))
     if kind == BALL_PLANE:
         return dot(d_b, w) - r, along(x, -numbers[3], d_b)
     if kind == LINE_LINE:
@@ -106,6 +130,23 @@ def _turned(A: np.ndarray, v: np.ndarray, at: int) -> Triple:
         A[1, 0] * x + A[1, 1] * y + A[1, 2] * z,
         A[2, 0] * x + A[2, 1] * y + A[2, 2] * z,
     )
+
+
+@jit
+def _turned_spread(A: np.ndarray, v: np.ndarray, at: int) -> Spread:
+    """The matrix of an ellipsoid in the frame of a body, in space: A S A^T."""
+    S = np.empty((3, 3))
+    S[0, 0], S[1, 1], S[2, 2] = v[at], v[at + 1], v[at + 2]
+    S[1, 2] = S[2, 1] = v[at + 3]
+    S[0, 2] = S[2, 0] = v[at + 4]
+    S[0, 1] = S[1, 0] = v[at + 5]
+    out = np.zeros(6)
+    for k in range(6):
+        i, j = (k, k) if k < 3 else (1, 2) if k == 3 else (0, 2) if k == 4 else (0, 1)
+        for m in range(3):
+            for n in range(3):
+                out[k] += A[i, m] * S[m, n] * A[j, n]
+    return out[0], out[1], out[2], out[3], out[4], out[5]
 
 
 @jit

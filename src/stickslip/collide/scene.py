@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stickslip.collide.solids import HALF_SPACE, HOLLOW, solid
+from stickslip.collide.solids import HALF_SPACE, solid
 from stickslip.errors import ModelError
 from stickslip.model.bodies import PlanarBody, PointMass, RigidBody
 from stickslip.model.collisions import Collisions
@@ -18,14 +18,14 @@ from stickslip.model.system import System
 # Kinds of bodies: how a pose follows from coordinates.
 FIXED, TRANSLATING, PLANAR, RIGID = range(4)
 CARRIERS: tuple[type[Carrier], ...] = (Ground, PointMass, PlanarBody, RigidBody)
-NUMBERS = 24  # columns of `Contacts.numbers`, see `templates.COLUMNS`
+NUMBERS = 36  # columns of `Contacts.numbers`, see `templates.COLUMNS`
 
 
 class Scene(NamedTuple):
     """Everything that detection reads and does not change. Body 0 is the ground.
 
     bodies: kind, block of coordinates (-1: ground), first coordinate, first velocity. shapes, parts, loop and points as in
-    `narrow.World`, the points in the frames of their bodies; `fixed_to` is the body of a point.
+    `world.World`, the points in the frames of their bodies; `fixed_to` is the body of a point.
     """
 
     dimension: int
@@ -118,20 +118,23 @@ def scene_of(system: System, collisions: Collisions, parameters: Mapping[str, fl
         bodies[k] = body_kind(where, body), *blocks[body.name]
     arms, reach = np.zeros(len(carriers)), np.full(len(solids), np.inf)
     count = [sum(len(getattr(s, key)) for s in solids) for key in ("vertices", "normals")]
-    shapes = np.zeros((len(solids), 10), np.int64)
+    shapes = np.zeros((len(solids), 12), np.int64)
     points, fixed_to = np.zeros((sum(count) + len(solids), 4)), np.zeros(sum(count) + len(solids), np.int64)
     parts: list[tuple[int, int, int, int]] = []
     loop: list[int] = []
     vertex, face = 0, count[0]
     for k, s in enumerate(solids):
-        middle, size = (s.vertices.min(0) + s.vertices.max(0)) / 2, s.radius
-        size += float(np.linalg.norm(s.vertices - middle, axis=1).max())
-        if s.kind not in (HALF_SPACE, HOLLOW):
+        middle = (s.vertices.min(0) + s.vertices.max(0)) / 2
+        round_ = s.radius if s.sizes is None else float(s.sizes.max())
+        size = round_ + float(np.linalg.norm(s.vertices - middle, axis=1).max())
+        if s.kind < HALF_SPACE:
             reach[k] = size
-        arms[owner[k]] = max(arms[owner[k]], np.linalg.norm(s.vertices, axis=1).max() + s.radius)
+        arms[owner[k]] = max(arms[owner[k]], np.linalg.norm(s.vertices, axis=1).max() + round_)
         ends = vertex + len(s.vertices), face + len(s.normals)
         points[vertex : ends[0]] = np.column_stack([s.vertices, np.full(len(s.vertices), s.radius)])
-        points[face : ends[1]] = np.column_stack([s.normals, np.full(len(s.normals), size)])
+        points[face : ends[1]] = np.column_stack(
+            [s.normals, np.full(len(s.normals), size) if s.sizes is None else s.sizes]
+        )
         points[sum(count) + k, :3] = middle
         for places in (slice(vertex, ends[0]), slice(face, ends[1]), slice(sum(count) + k, sum(count) + k + 1)):
             fixed_to[places] = owner[k]
@@ -144,7 +147,7 @@ def scene_of(system: System, collisions: Collisions, parameters: Mapping[str, fl
             parts.append((vertex + v, vertex + w, face + f if f >= 0 else -1, face + g if g >= 0 else -1))
         shapes[k] = (
             s.kind, owner[k], vertex, ends[0], first_face, first_edge, first_edge, len(parts), collisions.material[k],
-            sum(count) + k,
+            sum(count) + k, face, 0,
         )  # fmt: skip
         vertex, face = ends
     skin = collisions.skin if collisions.skin is not None else 0.02 * float(reach.min(initial=1.0))

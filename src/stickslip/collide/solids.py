@@ -6,6 +6,7 @@
     polygon             vertices; in the plane each edge is a face
     plane, line         one face without boundary
     cavity              one vertex, seen from inside
+    ellipsoid           its centre, and its axes with their lengths
 
 Two shapes touch where features of their cores are closest, so few kinds of contacts serve all pairs.
 """
@@ -20,11 +21,12 @@ import numpy as np
 from stickslip.errors import ModelError
 from stickslip.math import is_symbolic
 from stickslip.model.frames import Frame
-from stickslip.model.geometry import Box, Capsule, Cavity, Cylinder, Plane, Sphere
+from stickslip.model.geometry import Box, Capsule, Cavity, Cylinder, Ellipsoid, Plane, Sphere
 from stickslip.model.polytopes import ConvexPolygon, Polyhedron, prism
 
 # Kinds of solids.
-BALL, ROD, SOLID, HALF_SPACE, HOLLOW = range(5)
+# Those below HALF_SPACE are bounded.
+BALL, ROD, SOLID, EGG, MESH, HALF_SPACE, HOLLOW = range(7)
 NO_FACES: np.ndarray = np.zeros((0, 3))
 
 
@@ -32,7 +34,8 @@ NO_FACES: np.ndarray = np.zeros((0, 3))
 class RoundedCore:
     """A convex core with a rounding, in the frame of its body.
 
-    faces: outward unit normals; loops: vertices around each face; edges: two vertices and the two faces beside them.
+    normals: of faces, outward; loops: vertices around each face; edges: two vertices and the two faces beside them. Of an
+    ellipsoid the normals are its axes, with their lengths as `sizes`.
     """
 
     kind: int
@@ -41,6 +44,7 @@ class RoundedCore:
     normals: np.ndarray = field(default_factory=lambda: NO_FACES)
     loops: tuple[tuple[int, ...], ...] = ()
     edges: np.ndarray = field(default_factory=lambda: np.zeros((0, 4), np.int64))
+    sizes: np.ndarray | None = None
 
 
 def solid(where: str, shape: Any, dimension: int) -> RoundedCore:
@@ -64,13 +68,17 @@ def solid(where: str, shape: Any, dimension: int) -> RoundedCore:
             corners = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]) * half
             return _flat(_placed(where, shape.at, corners))
         return _box(_placed(where, shape.at, CORNERS * half))
+    if isinstance(shape, Ellipsoid):
+        lengths = np.array([_number(where, x) for x in shape.semi_axes])
+        place = _placed(where, shape.at, np.vstack([np.zeros(dimension), np.eye(dimension)]))
+        return RoundedCore(EGG, place[:1], normals=place[1:] - place[0], sizes=lengths)
     if isinstance(shape, Polyhedron):
         return _hull(_placed(where, shape.at, shape.vertices), shape.faces)
     if isinstance(shape, Cylinder):
         center, axis = _points(where, [shape.center.coordinates])[0], _points(where, [shape.axis])[0]
         size = _number(where, shape.radius), _number(where, shape.length)
         return _hull(*prism(center, axis / np.linalg.norm(axis), *size, shape.points))
-    known = "Sphere, Capsule, Box, Cylinder, Polyhedron, ConvexPolygon, Plane, Line and Cavity"
+    known = "Sphere, Capsule, Box, Cylinder, Ellipsoid, Polyhedron, ConvexPolygon, Plane, Line and Cavity"
     raise ModelError(f"{where}: a {type(shape).__name__} cannot be detected; {known} can. Declare it with Contact")
 
 

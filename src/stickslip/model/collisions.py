@@ -229,7 +229,7 @@ def _require_able(where: str, shapes: Sequence[Any]) -> None:
             f"{where}: half-spaces and cavities of two bodies always overlap: {names}; only one body may carry them"
         )
     for s in shapes:
-        if isinstance(s, (Ellipsoid, Disk, Graph)):
+        if isinstance(s, (Disk, Graph)):
             raise ModelError(
                 f"{where}: contacts of a {type(s).__name__} are not detected; declare them with Contact, or use a Capsule or a "
                 "Polyhedron"

@@ -29,7 +29,7 @@ from stickslip.schemes import Scheme
 from stickslip.solve.found import ContactTable
 from stickslip.solve.prepared import check_capability, compiled, prepare
 
-CODES = 5 * 4 * 4  # kinds of contacts, of first and second bodies
+CODES = 9 * 4 * 4  # kinds of contacts, of first and second bodies
 SMALLEST = 8  # contacts that a room holds
 GIVEN = ("gap_0", "open_0")  # fields that a new contact has: its gap at the start of the step, and that it was open
 ABLE = "rattle, moreau, theta, lobatto, generalized-alpha and half-explicit can"
@@ -241,7 +241,7 @@ class DetectingRun(ProgramRun):
 
     def _assembled(self) -> Program:
         """The program with these rooms; kept with the system, for other runs."""
-        from stickslip.collide.templates import COLUMNS, template
+        from stickslip.collide.templates import columns_of, template
         from stickslip.engine.derive import derive_template
 
         def make() -> Program:
@@ -252,7 +252,7 @@ class DetectingRun(ProgramRun):
                 kind, first, second = code // 16, code // 4 % 4, code % 4
                 own = template(kind, (first, second), self.collisions.dimension, self.frictional)
                 part, columns = derive_template(own.system.blocks, own.equations, own.parameters)
-                detected.append(Detected(part, len(COLUMNS), columns, capacity))
+                detected.append(Detected(part, len(columns_of(kind)), columns, capacity))
             program = self.scheme.compile(model, detected)
             if program.decides_step:
                 raise MethodError(f"method {self.scheme.name!r} cannot follow contacts that are detected; {ABLE}")
