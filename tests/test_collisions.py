@@ -412,7 +412,7 @@ def body() -> ss.RigidBody:
         (lambda b: ss.Collisions("c", [ss.Sphere(b.point(), 1)], restitution=2), "restitution = 2 must be"),
         (lambda b: ss.Collisions("c", [ss.Sphere(b.point(), 1)], skin=0), "skin = 0 must be"),
         (lambda b: ss.Collisions("c", [ss.Disk(b.point(), [0, 0, 1], 1)]), "contacts of a Disk are not detected"),
-        (lambda b: ss.Ellipsoid(b, [1, -2, 3]), r"semi_axes\[1\] = -2 must be"),
+        (lambda b: ss.Ellipsoid(b, [1, -2, 3]), r"semi_axes\[1\] = -2.0 must be"),
         (lambda b: ss.Collisions("c", [ss.Cylinder(b.point(), [0, 0, 1], 1, 2)]), "give points="),
         (
             lambda b: ss.Collisions("c", {"a": ss.Sphere(b.point(), 1)}, friction={("a", "b"): 1}),
