@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
+import stickslip as ss
 from stickslip.errors import ResultFileError
 from stickslip.solution import ARRAYS, FORMAT_VERSION, Names, Solution, Stats, load
 from synthetic import make_ball
@@ -209,3 +211,22 @@ def test_friction_components_are_found_by_element():
     assert names.friction_labels == ("a", "b 1", "b 2", "b 3")
     columns = np.arange(4)
     assert [columns[s].tolist() for s in names.friction_slices] == [[0], [1, 2, 3]]
+
+
+def test_what_nobody_reads_is_computed_when_it_is_read():
+    """Gaps and energies come later, from the rows of the run, also if arrays were changed in between."""
+    ball = ss.benchmarks.bouncing_ball()
+    eager = ss.solve(ball, 0.5, 1e-2)
+    assert eager.computed  # the energy alarm has read the energies
+    lazy = ss.solve(ball, 0.5, 1e-2, energy_alarm=False)
+    assert not lazy.computed
+    assert lazy.holds("gap", "kinetic")
+    lazy.q[:] = np.nan
+    assert (lazy.gap == eager.gap).all()
+    assert (lazy.kinetic == eager.kinetic).all()
+    assert lazy.computed
+    with pytest.raises(AttributeError, match="nothing"):
+        lazy.nothing  # noqa: B018
+    sent = pickle.loads(pickle.dumps(ss.solve(ball, 0.5, 1e-2, energy_alarm=False)))
+    assert (sent.gap == eager.gap).all()
+    assert (sent.potential == eager.potential).all()

@@ -192,3 +192,31 @@ def test_on_the_command_line(tmp_path):
     assert done.exit_code == 0, done.output
     table = np.genfromtxt(tmp_path / "bouncing_ball_sweep.csv", delimiter=",", names=True)
     assert table["e"].tolist() == [0.1, 0.5, 0.9]
+
+
+def test_runs_of_a_sweep_compute_what_is_read_only():
+    """A measure that reads coordinates alone leaves gaps and energies uncomputed; the energy alarm looks all the same."""
+    seen = []
+
+    def measure(solution: ss.Solution) -> float:
+        seen.append(solution.computed)
+        return solution.q[-1, 0]
+
+    ball, grid = ss.benchmarks.bouncing_ball(), {"e": np.linspace(0.1, 0.9, 60)}
+    ss.sweep(ball, 0.2, 1e-2, parameters=grid, measure=measure, workers=1)
+    assert len(seen) == 60
+    assert not any(seen)
+
+    body = ss.System("tumbling body")  # explicit gyroscopic forces as they are printed make energy
+    m = body.parameter("m", 1.0)
+    body.add(ss.RigidBody("b", mass=m, inertia=[1.0, 2.0, 3.0], angular_velocity=[0.1, 10.0, 0.1]))
+    masses = {"m": np.linspace(1, 2, 50)}
+    with pytest.warns(ss.EnergyWarning, match="energy rises"):
+        ss.sweep(body, 20.0, 1e-2, parameters=masses, method="moreau:gyroscopic=printed", workers=1)
+
+
+def test_a_law_that_a_sweep_leads_out_of_range_is_named():
+    crank = ss.benchmarks.slider_crank()
+    out = ss.sweep(crank, 1e-3, 1e-4, parameters={"mu": [0.1, -0.1, 0.2]}, workers=1)
+    assert list(out.errors) == [1]
+    assert "friction = -0.1 is out of range" in out.errors[1]

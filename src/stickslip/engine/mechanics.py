@@ -240,3 +240,16 @@ class PartType(Derivations):
             self._call(name, T, self.expressions.q)
         zero = np.zeros(self.n_u)
         return np.array(self._functions[name](t, q, zero, zero, parameters))
+
+    def plain_parameters(self, name: str) -> list[int] | None:
+        """Which parameters the components of such a function are, if all of them are parameters or constants."""
+        f, p = getattr(self, f"_{name}"), self.expressions.p
+        found = {p[k].__hash__(): k for k in range(p.numel())}
+        own = [f[i] for i in range(f.numel()) if not f[i].is_constant()]
+        at = [found.get(x.__hash__()) if x.is_symbolic() else None for x in own]
+        return [k for k in at if k is not None] if None not in at else None
+
+    def inputs_of(self, name: str) -> tuple[bool, bool, list[int]]:
+        """What such a function depends on: whether on time, whether on coordinates, and on which parameters."""
+        f, e = getattr(self, f"_{name}"), self.expressions
+        return ca.depends_on(f, T), ca.depends_on(f, e.q), [k for k in range(e.p.numel()) if ca.depends_on(f, e.p[k])]

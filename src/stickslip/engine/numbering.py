@@ -229,6 +229,25 @@ class Numbering:
         values = kind.type.evaluate(name, t, *columns)
         return np.moveaxis(values.reshape(len(values), count, values.shape[1] // max(1, count)), 1, 0)
 
+    def plain_parameters(self, name: str) -> np.ndarray | None:
+        """The parameters that the values of a function of all parts are, if they are nothing but parameters and constants."""
+        out = [np.zeros(0, np.int64)]
+        for kind in self.part_kinds:
+            own = kind.type.plain_parameters(name)
+            if own is None:
+                return None
+            out.append(kind.parameters[:, own].ravel())
+        return np.unique(np.concatenate(out))
+
+    def inputs_of(self, names: Sequence[str]) -> tuple[bool, bool, np.ndarray]:
+        """What these functions of all parts depend on: whether on time, on coordinates, and on which parameters."""
+        time, positions, parameters = False, False, [np.zeros(0, np.int64)]
+        for kind in self.part_kinds:
+            for own in map(kind.type.inputs_of, names):
+                time, positions = time or own[0], positions or own[1]
+                parameters.append(kind.parameters[:, own[2]].ravel())
+        return time, positions, np.unique(np.concatenate(parameters))
+
     def matrix(self, name: str, t: float, q: np.ndarray, parameters: np.ndarray) -> np.ndarray:
         """The sum over parts of a square matrix in the space of velocities ("M", "stiffness"), dense; for checks."""
         total = np.zeros((self.size["u"], self.size["u"]))

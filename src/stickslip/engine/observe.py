@@ -37,6 +37,12 @@ def observed_quantities(part: PartType, s: Stage) -> None:
     s.total(POTENTIAL, part.potential(t, q))
 
 
+def energies(part: PartType, s: Stage) -> None:
+    """Those two alone."""
+    s.total(KINETIC, part.kinetic(s.t_0, s.q_0, s.u_0))
+    s.total(POTENTIAL, part.potential(s.t_0, s.q_0))
+
+
 def energy_flows(part: PartType, s: Stage) -> None:
     """All of `FLOWS`: powers of forces, and the velocities chi that constraints have by themselves (for u = 0)."""
     t, q, u = s.t_0, s.q_0, s.u_0
@@ -74,13 +80,18 @@ def observe(
     from stickslip.engine.advance import observe as run
     from stickslip.engine.advance import workspace
 
-    layout, varying = program.layout, varying or {}
+    layout, varying, key = program.layout, varying or {}, tuple(fields)
+    if key not in program.kept:
+        at = slices({each: layout.size[each] for each in fields})
+        program.kept[key] = layout.places(T_0, Q_0, U_0), layout.places(*fields), at, []
+    inputs, record, at, free = program.kept[key]
     memory = np.zeros(layout.total)
     memory[: layout.parameters] = parameters
-    inputs = np.concatenate([np.array(list(varying), np.int64), layout.places(T_0, Q_0, U_0)])
-    record = layout.places(*fields)
-    rows = np.ascontiguousarray(np.column_stack([*varying.values(), t, q, u]))
+    if varying:
+        inputs = np.concatenate([np.array(list(varying), np.int64), inputs])
+    rows = np.column_stack([*varying.values(), t, q, u])
     out = np.zeros((len(t), record.size))
-    run(program.tables, 0, memory, workspace(program), inputs, record, rows, out)
-    at = slices({each: layout.size[each] for each in fields})
+    work = free.pop() if free else workspace(program)  # a thread takes one for itself
+    run(program.tables, 0, memory, work, inputs, record, rows, out)
+    free.append(work)
     return {each.name: np.ascontiguousarray(out[:, at[each]]) for each in fields}

@@ -8,7 +8,8 @@ say what their outputs are.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -45,6 +46,7 @@ class Program:
     watch: np.ndarray  # places that decide whether contacts that are far away may be left out
     positions: tuple[frozenset[Field], ...]  # of each stage that is solved: multipliers whose rows are positions
     cones: tuple[CompiledCone, ...]
+    kept: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)  # by those who run it
 
     @property
     def unknowns(self) -> dict[str, int]:

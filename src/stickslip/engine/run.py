@@ -1,105 +1,40 @@
-"""A run: a loop over states, in chunks, with a rule for what is kept."""
+"""The run of a program of stages: a loop over states, in chunks, with a rule for what is kept."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from stickslip.engine.detected import own_tables
-from stickslip.engine.fields import DT, Q_0, RESULTS, SPACES, T_0, T_1, U_0, Field
-from stickslip.engine.layout import slices
+from stickslip.engine.failure import Failure, Reached, failure_of, unclosed
+from stickslip.engine.fields import DT, Q_0, RESULTS, T_0, T_1, U_0, Field
 from stickslip.engine.program import Program
+from stickslip.engine.runs import CHUNK_ROWS, ROUNDING, Keep, Rows, Start
 from stickslip.engine.state import State
+from stickslip.engine.subdivide import subdivided
 
 # As in engine.work, which loads the compiler.
 INSTRUCTION, RESUMED = 0, 3
 GO_ON, STOPPED = 1, 2
-ROUND_OFF = 1e-12  # of a residual: what is smaller may be due to rounding
+LOOP, PACE = "loop", "pace"  # what a program keeps: the compiled loop, seconds of a step of the last run
+FIRST_ROWS = 64  # of the first chunk: a run may be slower than the one before, and wants to be interrupted
 CHEAP = 5  # attempts of the compiled loop before other solvers are asked
 NOTHING = np.zeros((0, 4), np.int64)  # a program without instructions
-ROUNDING = 1e-9  # of a step, that the last time may miss t_end by
 CHUNK_SECONDS = 0.1  # of compiled steps between two looks at the clock and at Ctrl-C
 MOST_DENSE = 3000  # unknowns of a linearised problem that is solved as a dense one
-CHUNK_ROWS = 4096  # that one chunk has at most
-HALVINGS = 10  # of a step that could not be solved, if steps may be subdivided
 
 
-class Start(NamedTuple):
-    """Where a run begins, and the options of `solve`; `state` is where it continues, if it does.
-
-    `subdivide`: a step that cannot be solved is repeated in shorter ones.
-    """
-
-    parameters: np.ndarray
-    q: np.ndarray
-    u: np.ndarray
-    t: float
-    t_end: float
-    dt: float
-    steps: int
-    tol: float
-    max_iterations: int
-    prox: float
-    method: str
-    state: State | None = None
-    subdivide: bool = False
-    sizes: Mapping[tuple[str, bool], np.ndarray] | None = None  # that residuals are relative to, see `engine.levels`
-
-
-class Failure(NamedTuple):
-    """Why the step to t_1 could not be done; `message` is a sentence, or two, for the user."""
-
-    t_1: float
-    stage: str
-    residual: float
-    message: str
-    remedy: str = ""
-    rows: tuple[tuple[str, int], ...] = ()  # constraints and contacts that did not close: space and number
-    problem: Any = None  # the linearised one-step problem
-    names: tuple[str, ...] = ()  # of what did not close and has no number: detected contacts
-
-
-class Rows(NamedTuple):
-    """Steps that are done: a row of results each, iterations and residuals of their stages."""
-
-    results: np.ndarray
-    iterations: np.ndarray
-    residuals: np.ndarray
-
-
-class Keep(Protocol):
-    """The rule for what is kept: takes the rows of every chunk, in their order; `chunk` is the most that it wants at once."""
-
-    chunk: int | None
-
-    def take(self, rows: Rows) -> None: ...
-
-
-class Run(Protocol):
-    """One trajectory in the making: `done` steps are there, `complete` says whether that is all, `failure` why not.
-
-    A row of results consists of the columns that `columns` names, with their widths: t, the fields of RESULTS and whatever
-    else the scheme records. `first_row` is the one of the start.
-    """
-
-    done: int
-    failure: Failure | None
-    seconds: float
-    stages: tuple[str, ...]
-    columns: dict[str, int]
-    first_row: np.ndarray
-
-    @property
-    def complete(self) -> bool: ...
-
-    @property
-    def state(self) -> State: ...
-
-    def advance(self, keep: Keep, interrupted: Callable[[], bool], show: Callable[[int], None]) -> None: ...
+def row_plan(program: Program, extra: Sequence[Field]) -> tuple[dict[str, int], np.ndarray, dict[Field, np.ndarray]]:
+    """Widths of the columns of a row, the places that make it up, and those that a state remembers."""
+    layout, declared, fields = program.layout, program.numbering.declared, [*RESULTS, *extra]
+    columns = {"t": 1} | {each.name: declared[each.space] for each in fields}
+    places = [layout.places(each)[: declared[each.space]] for each in fields]
+    remembered = {each: layout.places(each) for each in [*program.memory, *extra]}
+    return columns, np.concatenate([layout.places(T_1), *places]), remembered
 
 
 class ProgramRun:
@@ -128,7 +63,6 @@ class ProgramRun:
         self.clock = Clock(t_0, t_1, dt, start.t, start.dt, end, 0)
         self.first = 0 if start.state is None else start.state.step
         self.first_row = np.zeros(self.record.size)
-        self._loop: Callable[..., tuple[int, int]] | None = None
         self._iterations = np.zeros((CHUNK_ROWS, len(program.solved)), np.int64)
         self._residuals = np.zeros((CHUNK_ROWS, len(program.solved)))
         if start.state is None:
@@ -150,9 +84,8 @@ class ProgramRun:
         from stickslip.engine.advance import workspace
         from stickslip.engine.naps import allow_naps
 
-        layout, declared = program.layout, program.numbering.declared
+        layout = program.layout
         self.program, self.tables, self.stages = program, program.tables, program.solved
-        self.remembered = tuple(dict.fromkeys([*program.memory, *self.extra]))
         self.memory, self.work = np.zeros(layout.total), workspace(program)
         if self._sizes is not None:
             from stickslip.engine.levels import row_sizes
@@ -161,10 +94,9 @@ class ProgramRun:
         if self.naps and program.watch.size and not self.extra:
             self.tables = own_tables(program)
             allow_naps(self.tables, self.work)
-        fields = [*RESULTS, *self.extra]
-        self.columns = {"t": 1} | {each.name: declared[each.space] for each in fields}
-        places = [layout.places(each)[: declared[each.space]] for each in fields]
-        self.record = np.concatenate([layout.places(T_1), *places])
+        if self.extra not in program.kept:
+            program.kept[self.extra] = row_plan(program, self.extra)
+        self.columns, self.record, self.remembered = program.kept[self.extra]
 
     # -- state -----------------------------------------------------------------------------------------------------
 
@@ -178,7 +110,7 @@ class ProgramRun:
     def state(self) -> State:
         """Where the run is."""
         layout = self.program.layout
-        memory = {each.name: self.memory[layout.places(each)] for each in self.remembered}
+        memory = {each.name: self.memory[places] for each, places in self.remembered.items()}
         t, n_q, n_u = 1, layout.size[Q_0], layout.size[U_0]
         q, u = self.row[t : t + n_q].copy(), self.row[t + n_q : t + n_q + n_u].copy()
         return State(self.method, self.clock.start, self.clock.step, self.first + self.done, self.t, q, u, memory)
@@ -186,9 +118,8 @@ class ProgramRun:
     @state.setter
     def state(self, state: State) -> None:
         self._awake()
-        layout = self.program.layout
-        for each in self.remembered:
-            self.memory[layout.places(each)] = state.memory[each.name]
+        for each, places in self.remembered.items():
+            self.memory[places] = state.memory[each.name]
         self.memory[self.clock.t_1] = state.t
         self.row = self.first_row.copy()
         self.row[: 1 + state.q.size + state.u.size] = np.concatenate([[state.t], state.q, state.u])
@@ -224,12 +155,12 @@ class ProgramRun:
         tables, stats, signals = self.tables, (self._iterations, self._residuals), self.work.signals
         if self.work.nap[0] and not np.array_equal(self.memory[: self._seen.size], self._seen):
             self._awake()  # parameters have changed
-        cheap, rest = self.options._replace(attempt_1=CHEAP), self.options._replace(attempt_0=CHEAP)
-        evaluate = self.options._replace(attempt_1=1, iterations=0)
-        options, where = cheap if self.crowd is None else evaluate, (-1, -1)
+        cheap = self.options._replace(attempt_1=CHEAP)
+        evaluate = None if self.crowd is None else self.options._replace(attempt_1=1, iterations=0)
+        options, where = evaluate or cheap, (-1, -1)
         signals[RESUMED] = 0
         while True:
-            loop, until = self._loop or self._first_loop(), last if options is cheap else done + 1
+            loop, until = self.program.kept.get(LOOP) or self._first_loop(), last if options is cheap else done + 1
             done, failed = loop(
                 tables,
                 begin,
@@ -263,7 +194,7 @@ class ProgramRun:
                 options = cheap
             elif tried == 2:
                 allow_sweeps(tables, self.work)
-                options = rest
+                options = self.options._replace(attempt_0=CHEAP)
             else:
                 return done, failed
             signals[RESUMED] = GO_ON
@@ -290,16 +221,16 @@ class ProgramRun:
         return self._trouble.solved
 
     def _first_loop(self) -> Callable[..., tuple[int, int]]:
-        """The compiled loop. Numba looks at the types of all arguments at the first call (13 us); later ones go directly.
+        """The compiled loop. Numba looks at the types of all arguments at the first call (0.2 ms); later ones go directly.
 
-        The types of one run never change, and those of two runs are the same: `advance` is compiled once.
+        The types never change between runs of one program, and those of two programs are the same: `advance` is compiled once.
         """
         from stickslip.engine.advance import advance
 
         def first(*arguments: Any) -> tuple[int, int]:
             out = advance(*arguments)
             overloads = list(getattr(advance, "overloads", {}).values())
-            self._loop = overloads[0].entry_point if len(overloads) == 1 else advance
+            self.program.kept[LOOP] = overloads[0].entry_point if len(overloads) == 1 else advance
             return out
 
         return first
@@ -360,70 +291,22 @@ class ProgramRun:
         if self.failure is None or not self.subdivides:
             return rows
         begin = time.perf_counter()
-        bridge = self._subdivide()
+        bridge = subdivided(self)
         self.seconds += time.perf_counter() - begin
         return rows if bridge is None else Rows(*map(np.concatenate, zip(rows, bridge, strict=True)))
 
-    def _subdivide(self) -> Rows | None:
-        """The step that failed, in pieces: its row has the percussions of all of them; None if that does not help either.
-
-        A scheme that decides the length of its steps is offered shorter ones, and the first that it solves is its step.
-        """
-        clock, t, before, failure = self.clock, self.t, self.memory.copy(), self.failure
-        pieces: list[Rows] = []
-        if clock.end < math.inf:
-            for halving in range(1, HALVINGS + 1):
-                if self._piece(t, clock.step / 2**halving, pieces):
-                    break
-                self._back_to(before)
-        else:
-            self._halve(t, clock.step, HALVINGS, pieces)
-        self.clock = clock
-        if not pieces:
-            self._back_to(before)
-            text = f"{failure.message}; nor in steps down to {clock.step / 2**HALVINGS:.3g}" if failure else ""
-            self.failure = failure._replace(message=text) if failure else None
-            return None
-        results, iterations, residuals = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
-        summed = self._columns(*[each.name for each in RESULTS[2:]])
-        row = results[-1].copy()
-        row[summed] = results[:, summed].sum(axis=0)
-        if clock.end == math.inf:
-            row[0] = clock.start + (self.first + self.done + 1) * clock.step
-        self.failure, self.row = None, row
-        self.done, self.subdivided = self.done + 1, self.subdivided + 1
-        return Rows(row[None, :], iterations.sum(axis=0, keepdims=True), residuals.max(axis=0, keepdims=True))
-
-    def _halve(self, t: float, dt: float, depth: int, pieces: list[Rows]) -> bool:
-        """Two halves of a step, and halves of those that fail; what is solved goes to `pieces`, nothing if one is not."""
-        for k in range(2):
-            before = self.memory.copy()
-            if self._piece(t + k * dt / 2, dt / 2, pieces):
-                continue
-            self._back_to(before)
-            if depth == 1 or not self._halve(t + k * dt / 2, dt / 2, depth - 1, pieces):
-                pieces.clear()
-                return False
-        return True
-
-    def _back_to(self, memory: np.ndarray) -> None:
-        self.memory[:] = memory
-        self._awake()
-
-    def _piece(self, t: float, dt: float, pieces: list[Rows]) -> bool:
-        """One step of another length from the present memory."""
+    def piece(self, t: float, dt: float) -> Rows | None:
+        """One step of another length from the present memory; None if it fails."""
         self.clock = self.clock._replace(start=t, step=dt)
         rows = np.empty((2, self.record.size))
         self._iterations[0], self._residuals[0] = 0, 0.0
         failed = self._call(NOTHING, self.program.step, self.program.carry, 0, 1, rows)[1]
-        if failed < 0:
-            pieces.append(Rows(rows[1:], self._iterations[:1].copy(), self._residuals[:1].copy()))
-        return failed < 0
+        return None if failed >= 0 else Rows(rows[1:], self._iterations[:1].copy(), self._residuals[:1].copy())
 
-    def _columns(self, *names: str) -> np.ndarray:
-        """Where these columns lie in a row."""
-        at = slices(self.columns)
-        return np.concatenate([np.r_[at[n]] for n in names]).astype(int)
+    def back_to(self, memory: np.ndarray) -> None:
+        """Take back what was done since the memory was this one."""
+        self.memory[:] = memory
+        self._awake()
 
     def _steps(self, count: int) -> Rows:
         """The same, up to the first step that fails."""
@@ -460,8 +343,9 @@ class ProgramRun:
         return self.done >= self.steps if self.clock.end == math.inf else self.t >= self.clock.end
 
     def advance(self, keep: Keep, interrupted: Callable[[], bool], show: Callable[[int], None]) -> None:
-        """All steps, in chunks of about CHUNK_SECONDS; the first is a single step, for it may take long."""
-        chunk = 1
+        """All steps, in chunks of about CHUNK_SECONDS; the first is a single step, unless a run before was fast."""
+        pace = self.program.kept.get(PACE, CHUNK_SECONDS)  # seconds per step
+        chunk = max(1, min(FIRST_ROWS, int(CHUNK_SECONDS / pace), keep.chunk or CHUNK_ROWS))
         while not self.complete and self.failure is None and not interrupted():
             before = self.seconds
             left = self.steps - self.done if self.clock.end == math.inf else chunk
@@ -469,54 +353,13 @@ class ProgramRun:
             show(round((self.t - self.clock.start) / self.clock.step) - self.first)
             elapsed = max(self.seconds - before, 1e-9)
             chunk = max(1, min(8 * chunk, int(chunk * CHUNK_SECONDS / elapsed), keep.chunk or CHUNK_ROWS))
+        if self.done:
+            self.program.kept[PACE] = self.seconds / self.done
 
     def _describe(self, failed: int, row: int) -> Failure:
-        residual, count = float(self._residuals[row, failed]), self._iterations[row, failed]
-        stage, tolerance, t_1 = self.stages[failed], self.options.tolerance, float(self.memory[self.clock.t_1])
-        trouble = self._trouble
-        if residual < tolerance or trouble is None:  # of every stage that is solved in turn, but never of all at once
-            what = f"the stages that are solved in turn did not settle after {count} iterations of {stage!r}"
-            return Failure(t_1, stage, residual, what, "a smaller dt may help")
-        reached = f"{residual:.2e}" if np.isfinite(residual) else "not finite"
-        what = f"no solution of the {stage.replace('_', ' ')} was found. Residual {reached} (tolerance {tolerance:g})"
-        tried = f"after {count} iterations of Newton's method with restarts"
-        names = [name for name in dict.fromkeys(trouble.solvers) if name != "start"]
-        tried += f", and by {', '.join(names)} on the linearised problem" if names else ""
-        if trouble.no_solution and stage.endswith("accelerations"):  # a linear problem: enumeration is a proof
-            what = "no acceleration exists here: every normal force would press a sliding contact into its obstacle "
-            what += (
-                f"(Painlevé's paradox). Residual of the {stage.replace('_', ' ')} {reached} (tolerance {tolerance:g})"
-            )
-            tried += ", proved by enumeration of all modes"
-            remedy = "less friction does, or a method without accelerations, such as rattle"
-        elif trouble.no_solution:
-            tried += "; its linearised problem has no solution, which enumeration of all modes proves"
-            remedy = "a smaller dt does not help; less friction, another geometry or an impact law with other restitution does"
-        elif residual < ROUND_OFF:
-            remedy = f"tol = {tolerance:g} is below rounding: take tol={10 * residual:.0e} or more"
-        elif not np.isfinite(residual):
-            remedy = "the motion has exploded: a smaller dt or a scheme with implicit forces may help"
-        else:
-            remedy = (
-                "a smaller dt may help; `problem` of this error is the contact problem, `problem.save(path)` keeps it"
-            )
-        return Failure(
-            t_1, stage, residual, f"{what} {tried}", remedy, self._unclosed(trouble.errors, failed), trouble.problem
-        )
-
-    def _unclosed(self, errors: np.ndarray, failed: int) -> tuple[tuple[str, int], ...]:
-        """The constraints and contacts with the largest errors above the tolerance, at most five."""
-        tables, layout = self.tables, self.program.layout
-        stage = tables.problems[failed]
-        found: list[tuple[str, int]] = []
-        for i in np.argsort(-errors)[:20]:
-            if errors[i] < self.options.tolerance or len(found) == 5:
-                break
-            for segment in tables.segments[stage["segment_0"] : stage["segment_1"]]:
-                offset = int(i) - int(segment["first"])
-                if 0 <= offset < segment["length"]:
-                    for each, start in layout.start.items():
-                        inside = int(segment["start"]) + offset - start
-                        if each.space in SPACES and 0 <= inside < layout.size[each]:
-                            found.append((str(each.space), inside))
-        return tuple(dict.fromkeys(found))
+        residual, count, trouble = float(self._residuals[row, failed]), self._iterations[row, failed], self._trouble
+        t_1, tolerance = float(self.memory[self.clock.t_1]), self.options.tolerance
+        reached = Reached(self.stages[failed], t_1, residual, tolerance, int(count))
+        layout, errors = self.program.layout, None if trouble is None else trouble.errors
+        rows = () if errors is None else unclosed(self.tables, layout, failed, errors, tolerance)
+        return failure_of(reached, trouble, rows)

@@ -22,6 +22,7 @@ class StateSpace:
         self.blocks: list[Coordinates] = []
         self._parameters: dict[str, ca.SX] = {}
         self._values: dict[str, ca.SX] = {}
+        self._numbers_of: dict[str, float] = {}  # the free parameters among them
         self._u_own: list[ca.SX] = []
         self._q_names: set[str] = set()
         # By the hashes of all symbols that are declared, their values: numbers, or expressions of parameters.
@@ -190,6 +191,8 @@ class StateSpace:
             self._require_known(given, f"parameter {name!r}", parameters_only=True)
         self._parameters[name] = ca.SX.sym(name)
         self._values[name] = given
+        if given.is_constant():
+            self._numbers_of[name] = float(given)
         self._initial[self._parameters[name].__hash__()] = float(given) if given.is_constant() else given
         return self._parameters[name]
 
@@ -204,7 +207,7 @@ class StateSpace:
         >>> s.parameters
         {'mu': 0.3}
         """
-        return {name: float(value) for name, value in self._values.items() if value.is_constant()}
+        return dict(self._numbers_of)
 
     def parameter_symbols(self) -> dict[str, ca.SX]:
         """All parameters, those that follow from others included."""

@@ -254,7 +254,7 @@ class System(WrittenEquations):
         out = copy(self)
         for key in ("blocks", "parts", "_declared", "_u_own", "shown"):
             setattr(out, key, list(getattr(self, key)))
-        for key in ("_parameters", "_values", "_initial", "measures", "switches", "copies"):
+        for key in ("_parameters", "_values", "_numbers_of", "_initial", "measures", "switches", "copies"):
             setattr(out, key, dict(getattr(self, key)))
         out._own, out._part_names, out._q_names = self._own.copy(), set(self._part_names), set(self._q_names)
         out.compiled = {}
@@ -342,6 +342,7 @@ class System(WrittenEquations):
                 del items[size:]
             for name in list(self._parameters)[known:]:
                 del self._initial[self._parameters[name].__hash__()], self._parameters[name], self._values[name]
+                self._numbers_of.pop(name, None)
             raise
 
 

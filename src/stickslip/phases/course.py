@@ -10,7 +10,7 @@ from stickslip.engine.derive import Model, PartType
 from stickslip.engine.fields import Q_1, U_1, Field
 from stickslip.engine.numbering import FrictionRows
 from stickslip.engine.program import Program
-from stickslip.engine.run import Start
+from stickslip.engine.runs import Start
 from stickslip.phases.history import Jump, Modes
 from stickslip.phases.problems import FORCE_F, LA, QDOT, A, Problems, percussions_of
 

@@ -9,7 +9,7 @@ import numpy as np
 from stickslip.engine.fields import PERCUSSIONS, Q_0, Q_1, T_0, U_0, U_1, F, Field, Multipliers, N, Q, U, expand
 from stickslip.engine.layout import slices
 from stickslip.engine.program import Program
-from stickslip.engine.run import Start
+from stickslip.engine.runs import Start
 
 # What the search for events knows and sees. Masks of modes: CLOSED and STICK are 1 or 0, OPEN is positive for yes.
 CLOSED, OPEN, STICK, SLIDING = Field("closed", N), Field("open", N), Field("stick", F), Field("sliding", F)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from stickslip.engine.derive import Model
+from stickslip.engine.failure import Failure
 from stickslip.engine.fields import RESULTS
 from stickslip.engine.program import Program
-from stickslip.engine.run import Failure, Keep, Rows, Start
+from stickslip.engine.runs import Keep, Rows, Start
 from stickslip.engine.state import State
 from stickslip.phases.course import Course
 from stickslip.phases.history import HISTORY, Modes, Phase

@@ -39,7 +39,7 @@ from stickslip.engine.derive import Model, PartType, Percussions, require_balls
 from stickslip.engine.fields import PERCUSSIONS, Q_1, U_0, U_1
 from stickslip.engine.numbering import Detected
 from stickslip.engine.program import Program, assemble
-from stickslip.engine.run import Run, Start
+from stickslip.engine.runs import Run, Start
 from stickslip.engine.stage import Stage
 from stickslip.errors import OptionError
 from stickslip.phases.problems import (

@@ -22,7 +22,8 @@ from stickslip.engine.fields import Q_0, Q_1, RESULTS, U_0, U_1, Carry, Field
 from stickslip.engine.flow import Step
 from stickslip.engine.numbering import Detected
 from stickslip.engine.program import assemble
-from stickslip.engine.run import ProgramRun, Run, Start
+from stickslip.engine.run import ProgramRun
+from stickslip.engine.runs import Run, Start
 from stickslip.errors import MethodError
 
 METHODS: dict[str, type[Scheme]] = {}

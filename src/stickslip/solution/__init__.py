@@ -8,13 +8,15 @@
 
 from stickslip.solution.files import FORMAT_VERSION, load, write_pieces
 from stickslip.solution.records import Energy, Names, NotKept, Stats
-from stickslip.solution.trajectory import ARRAYS, CATALOGUE, Solution
+from stickslip.solution.trajectory import ARRAYS, CATALOGUE, COMPUTED, Later, Solution
 
 __all__ = [
     "ARRAYS",
     "CATALOGUE",
+    "COMPUTED",
     "FORMAT_VERSION",
     "Energy",
+    "Later",
     "Names",
     "NotKept",
     "Solution",

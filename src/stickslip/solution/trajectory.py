@@ -14,7 +14,7 @@ from stickslip.errors import OptionError
 from stickslip.solution.records import Energy, Names, NotKept, Stats
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import pandas
     import xarray
@@ -24,6 +24,15 @@ if TYPE_CHECKING:
     from stickslip.shapes import Drawing
 
 CATALOGUE = "_catalogue"  # where `values` keeps the quantities of a solution
+LATER = "_later"  # where a solution keeps what computes arrays that nobody has read yet
+COMPUTED = ("g", "g_dot", "gamma", "gap", "gap_dot", "slip", "kinetic", "potential")  # those that may come later
+
+
+class Later:
+    """Arrays of a solution, by name, that are computed when one of them is first read."""
+
+    def __init__(self, compute: Callable[[], dict[str, np.ndarray]]):
+        self.compute = compute
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -80,6 +89,29 @@ class Solution:
     contacts: DetectedContacts | None = None
 
     def __post_init__(self) -> None:
+        own = self.__dict__
+        for name in COMPUTED:
+            if isinstance(own[name], Later):
+                own[LATER] = own.pop(name)
+        self._check_shapes()
+
+    def __getattr__(self, name: str) -> Any:
+        """An array that is computed now, because somebody reads it."""
+        own = self.__dict__
+        if name not in COMPUTED or LATER not in own:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        arrays = own[LATER].compute()
+        own |= {each: arrays[each] for each in COMPUTED if each not in own}
+        self._check_shapes()
+        del own[LATER]
+        return own[name]
+
+    @property
+    def computed(self) -> bool:
+        """Whether gaps, slips, constraints and energies are there; else they are computed when one of them is first read."""
+        return LATER not in self.__dict__
+
+    def _check_shapes(self) -> None:
         rows, names = len(self.t), self.names
         friction = sum(names.friction_sizes)
         columns = {
@@ -92,10 +124,9 @@ class Solution:
             "u": (len(names.u),),
         }
         for name, shape in columns.items():
-            if not self.holds(name):
-                continue
-            if np.shape(getattr(self, name)) != (rows, *shape):
-                raise ValueError(f"{name} has the shape {np.shape(getattr(self, name))}, expected {(rows, *shape)}")
+            array = self.__dict__.get(name)  # None: it comes later
+            if array is not None and not isinstance(array, NotKept) and np.shape(array) != (rows, *shape):
+                raise ValueError(f"{name} has the shape {np.shape(array)}, expected {(rows, *shape)}")
         for name, array in self.extra.items():
             if "/" in name or len(array) != rows:
                 raise ValueError(f"extra result {name!r} needs a name without '/' and {rows} rows")
@@ -105,6 +136,8 @@ class Solution:
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: everything but the list of quantities, which is made again."""
+        if LATER in self.__dict__:
+            self.__getattr__(COMPUTED[0])
         return {key: value for key, value in self.__dict__.items() if key != CATALOGUE}
 
     def holds(self, *names: str) -> bool:
@@ -113,7 +146,7 @@ class Solution:
         >>> solution.holds("q", "P_N")    # doctest: +SKIP
         True
         """
-        return not any(isinstance(getattr(self, name), NotKept) for name in names)
+        return not any(isinstance(self.__dict__.get(name), NotKept) for name in names)
 
     def __getitem__(self, name: str | list[str]) -> np.ndarray:
         """A quantity by its name: one row per time, and columns where it has several components.

@@ -12,11 +12,12 @@ import warnings
 
 import numpy as np
 
+from stickslip.engine.observe import KINETIC, POTENTIAL, energies, observation, observe
 from stickslip.errors import EnergyWarning
 from stickslip.model.system import System
 from stickslip.solution import Solution
 from stickslip.solve.flows import OUTSIDE, work_of_contacts, work_of_steps
-from stickslip.solve.prepared import prepare
+from stickslip.solve.prepared import compiled, prepare
 
 # Shares of the energy that moves: the largest kinetic energy, or the range of the potential one.
 LASTING, PASSING, STEPS = 0.1, 0.5, 5.0
@@ -30,13 +31,17 @@ LOOKED_AT = 500_000  # rows in the first pass
 def energy_alarm(solution: Solution, system: System) -> None:
     """Warn if energy rises without a source. One pass over recorded energies, unless they do rise."""
     some = slice(None, None, 1 + len(solution) // LOOKED_AT)  # a long run may be larger than the memory
-    energy = solution.kinetic[some] + solution.potential[some]
+    kinetic, potential = (energy[some] for energy in _energies(solution, system))
+    energy = kinetic + potential
     if len(energy) < 2 or not np.isfinite(energy).all():
         return
-    if solution.kinetic[some].min() < 0 and _mass_passes_zero(solution, system):
+    if kinetic.min() < 0 and _mass_passes_zero(solution, system):
         return
-    moves = max(float(solution.kinetic[some].max()), float(np.ptp(solution.potential[some])))
+    moves = max(float(kinetic.max()), float(potential.max() - potential.min()))
     moves = max(moves, ROUNDING * float(np.abs(energy).max()))
+    # Not even above the lowest value before: a bound of what `_rise` finds above the lowest that is no dip.
+    if float((energy - np.minimum.accumulate(energy)).max()) <= moves * (LASTING + STEPS / len(energy)):
+        return
     if _rise(energy)[0] <= moves:
         return
     energy = solution.kinetic + solution.potential
@@ -59,7 +64,22 @@ def energy_alarm(solution: Solution, system: System) -> None:
         f"result of method {method!r} is not to be trusted from there on; take a smaller dt or another method "
         "(energy_alarm=False silences this)"
     )
-    warnings.warn(message, EnergyWarning, stacklevel=3)
+    warnings.warn(message, EnergyWarning, stacklevel=4)
+
+
+def prepare_alarm(system: System) -> None:
+    """Compile the energies alone: for many runs whose other quantities nobody may ask for."""
+    compiled(system, energies, lambda: observation(prepare(system).model, energies, (KINETIC, POTENTIAL)))
+
+
+def _energies(solution: Solution, system: System) -> tuple[np.ndarray, np.ndarray]:
+    """Kinetic and potential energy, by the program of `prepare_alarm` if it is there and they are not."""
+    size, program = system.compiled.get(energies, (None, None))
+    if solution.computed or size != system.size:
+        return solution.kinetic, solution.potential
+    values = np.array(list(system.parameter_values(solution.provenance.get("parameters")).values()))
+    out = observe(program, values, solution.t, solution.q, solution.u, (KINETIC, POTENTIAL))
+    return out["kinetic"][:, 0], out["potential"][:, 0]
 
 
 def _mass_passes_zero(solution: Solution, system: System) -> bool:
@@ -74,7 +94,7 @@ def _mass_passes_zero(solution: Solution, system: System) -> bool:
         f"a mass has passed zero by t = {solution.t[row]:.6g}: the mass matrix has the eigenvalue {least:.3g} and the kinetic "
         f"energy is {solution.kinetic[row]:.3g} there. What follows is not mechanics (energy_alarm=False silences this)"
     )
-    warnings.warn(message, EnergyWarning, stacklevel=4)
+    warnings.warn(message, EnergyWarning, stacklevel=5)
     return True
 
 

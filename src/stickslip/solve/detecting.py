@@ -16,18 +16,21 @@ from typing import Any
 import numpy as np
 
 from stickslip.detected import DetectedContacts
+from stickslip.engine.failure import Failure
 from stickslip.engine.fields import DT, PERCUSSIONS, T_0, T_1, Space
 from stickslip.engine.numbering import Detected
 from stickslip.engine.program import Program
-from stickslip.engine.run import CHUNK_ROWS, Failure, ProgramRun, Rows, Start
+from stickslip.engine.run import ProgramRun
+from stickslip.engine.runs import CHUNK_ROWS, Rows, Start
 from stickslip.engine.state import State
 from stickslip.errors import InitialStateError, MethodError, ModelError, OptionError, TunnellingWarning
 from stickslip.model.collisions import collisions_of
 from stickslip.model.frames import Ground
 from stickslip.model.system import System
 from stickslip.schemes import Scheme
+from stickslip.solve.checks import check_capability
 from stickslip.solve.found import ContactTable
-from stickslip.solve.prepared import check_capability, compiled, prepare
+from stickslip.solve.prepared import compiled, prepare
 
 CODES = 9 * 4 * 4  # kinds of contacts, of first and second bodies
 SMALLEST = 8  # contacts that a room holds

@@ -15,14 +15,16 @@ from stickslip.engine.check import check_initial_state, check_laws, check_mass
 from stickslip.engine.fields import Q_0, U_0
 from stickslip.engine.layout import slices
 from stickslip.engine.observe import observe
-from stickslip.engine.run import CHUNK_ROWS, NOTHING, ProgramRun, Start
+from stickslip.engine.run import NOTHING, ProgramRun
+from stickslip.engine.runs import CHUNK_ROWS, Start
 from stickslip.errors import MethodError, ModelError, OptionError, unknown_name
 from stickslip.model.system import System
 from stickslip.notebook import ShownAsText
 from stickslip.schemes import Scheme
 from stickslip.schemes.spec import label, scheme_of
-from stickslip.solve.door import count_steps, is_number, positive, whole
-from stickslip.solve.prepared import Prepared, check_capability, checked_parameters, prepare, program_of
+from stickslip.solve.checks import check_capability, checked_parameters
+from stickslip.solve.options import count_steps, is_number, positive, whole
+from stickslip.solve.prepared import Prepared, prepare, program_of
 from stickslip.solve.scales import check_tolerance, row_sizes_of, scales_of_model
 
 

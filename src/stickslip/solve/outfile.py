@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from stickslip.engine.run import ROUNDING, Rows, Run
+from stickslip.engine.runs import ROUNDING, Rows, Run
 from stickslip.errors import OptionError, ResultFileError
 from stickslip.model.system import System
 from stickslip.solution import ARRAYS, Names, Solution, Stats, load, write_pieces
@@ -19,7 +19,7 @@ from stickslip.solve.detecting import DetectingRun
 from stickslip.solve.found import as_contacts, as_rows
 from stickslip.solve.keeping import Selection, selection
 from stickslip.solve.prepared import Prepared, compiled, prepare
-from stickslip.solve.record import COUNTS, Recorder, measured, observed, split
+from stickslip.solve.record import COUNTS, Recorder, measured, observed, recorded, split
 from stickslip.stream import FileFrame, PartFile, Writer, open_part, pack_state, part_of, unpack_state
 
 FLUSH_SECONDS = 1.0  # what a killed run loses at most, besides the chunk that it is at
@@ -120,7 +120,8 @@ class FileRecorder(Recorder):
 
     def _solution(self, rows: np.ndarray) -> Solution:
         system = self._ready.model.system
-        arrays = observed(self._ready, self._values, split(self.run, rows))
+        arrays = recorded(split(self.run, rows))
+        arrays |= observed(self._ready, self._values, arrays)
         arrays["extra"] |= measured(system, self._values, arrays)
         stats = Stats(self.run.stages, np.zeros((0, 0), np.int64), np.zeros((0, 0)), 0.0)
         about = self.about["provenance"]
@@ -180,7 +181,8 @@ def resume(file: str | Path, system: System, t_end: float | None = None, *, prog
     >>> bool((whole.q == ss.solve(ball, t_end=1.0, dt=1e-2).q).all())
     True
     """
-    from stickslip.solve.door import is_number, run_call
+    from stickslip.solve.case import split_call
+    from stickslip.solve.options import is_number
 
     path = Path(str(file).removesuffix(".part"))
     if not isinstance(system, System):
@@ -208,7 +210,8 @@ def resume(file: str | Path, system: System, t_end: float | None = None, *, prog
     state = unpack_state(part.last.about["state"], part.last.arrays)
     if t_end is not None:
         _require_later(path, t_end, state.t)
-    return run_call(system, **options, progress=progress, out=path, start=state, part=part)
+    case, one = split_call(system, options)
+    return case.run(**one, progress=progress, out=path, start=state, part=part)
 
 
 def _require_later(path: Path, t_end: float, reached: float) -> None:

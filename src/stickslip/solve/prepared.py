@@ -2,45 +2,43 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import casadi as ca
 import numpy as np
 
-from stickslip.engine.check import check_initial_state, check_laws, check_mass, highest_frequency
+from stickslip.engine.check import check_mass
 from stickslip.engine.derive import Model, derive
 from stickslip.engine.fields import Field
 from stickslip.engine.flow import StageFunction
 from stickslip.engine.numbering import Numbering
 from stickslip.engine.observe import observation, observe
 from stickslip.engine.program import Program
-from stickslip.errors import MethodError, ModelError, OptionError, StabilityWarning
+from stickslip.errors import MethodError, ModelError, OptionError
 from stickslip.model.collisions import collisions_of
-from stickslip.model.declaration import TIME, Bilateral
+from stickslip.model.declaration import Bilateral
 from stickslip.model.readings import units_of
 from stickslip.model.system import System
-from stickslip.schemes import METHODS, Scheme
+from stickslip.schemes import Scheme
 from stickslip.solution import Names, Solution
 from stickslip.solve.varying import by_index, varying_of
-
-REMEMBERED = 64  # starts whose checks are remembered
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
     """A system ready to run: its model, the numbering of it, the program of observed quantities, the names of columns.
 
-    `passed` remembers which starts were checked, and the highest frequency there; `scales` the length and velocity there.
+    `passed` remembers what was checked, `inputs` what a check depends on (see `solve.checks`), `scales` the length and
+    velocity of the model.
     """
 
     model: Model
     numbering: Numbering
     observing: Program
     names: Names
-    passed: dict[Any, float] = field(default_factory=dict)
+    passed: dict[Any, Any] = field(default_factory=dict)
+    inputs: dict[Any, Any] = field(default_factory=dict)
     scales: dict[Any, Any] = field(default_factory=dict)
 
 
@@ -109,76 +107,6 @@ def observe_along(
     return observe(program, values, solution.t, solution.q, solution.u, fields, varying)
 
 
-# -- checks ------------------------------------------------------------------------------------------------------------
-
-
-def check_start(
-    ready: Prepared,
-    scheme: Scheme,
-    dt: float,
-    t: float,
-    q: np.ndarray,
-    u: np.ndarray,
-    values: np.ndarray,
-    tol: float | None,
-) -> None:
-    """Mass matrix, laws, stability and the initial state; `tol` is None where a run continues, which may have drifted.
-
-    What was checked before is not checked again: a warm `solve` looks it up.
-    """
-    key = (t, q.tobytes(), u.tobytes(), values.tobytes(), tol)
-    if key not in ready.passed:
-        numbering, names = ready.numbering, ready.names
-        check_mass(numbering, t, q, values)
-        check_laws(numbering, t, q, values)
-        if tol is not None:
-            first = observe(ready.observing, values, np.array([t]), q[None, :], u[None, :])
-            labels = {"g": names.g, "gamma": names.gamma, "contacts": names.contacts}
-            check_initial_state(first, labels, numbering, tol)
-        if len(ready.passed) >= REMEMBERED:
-            ready.passed.clear()
-        ready.passed[key] = highest_frequency(numbering, t, q, values)
-    stable_to = scheme.facts.stable_to
-    if stable_to is not None:
-        _check_stability(scheme, stable_to, dt, ready.passed[key])
-
-
-def check_capability(scheme: Scheme, model: Model) -> None:
-    """The scheme can treat what the system has."""
-    needs = {
-        "contacts": any(part.type.n["N"] for part in model.parts),
-        "friction": any(part.type.frictions for part in model.parts),
-        "general_kinematics": not all(block.canonical for block in model.system.blocks),
-    }
-    words = {"contacts": "contacts", "friction": "friction", "general_kinematics": "kinematics other than qdot = u"}
-    for need, wanted in needs.items():
-        if wanted and not getattr(scheme.facts, need):
-            able = [n for n, s in METHODS.items() if all(getattr(s().facts, k) for k, v in needs.items() if v)]
-            default = type(scheme)().options
-            changed = ", ".join(f"{k}={v!r}" for k, v in scheme.options.items() if v != default[k])
-            method = f"{scheme.name!r} with {changed}" if changed else f"{scheme.name!r}"
-            raise MethodError(
-                f"method {method} cannot treat {words[need]}, which {model.system.name!r} has; these can: "
-                f"{', '.join(sorted(able))}"
-            )
-
-
-def _check_stability(scheme: Scheme, stable_to: float, dt: float, omega: float) -> None:
-    """A warning where oscillations will grow without bound; every scheme with explicit forces has such a limit.
-
-    Where they grow for every dt, as with explicit Euler, slow growth may be what is wanted; from omega dt = 2 on it is not.
-    """
-    limit = max(stable_to, 2.0)
-    if omega * dt > limit:
-        warnings.warn(
-            f"dt = {dt:g} is too large for method {scheme.name!r}, whose forces are explicit: the highest frequency of the "
-            f"system at the start is omega = {omega:.3g} 1/s and its amplitude grows for dt > {limit / omega:.2g}; "
-            "take a smaller dt, or method='theta' or 'generalized-alpha'",
-            StabilityWarning,
-            stacklevel=4,
-        )
-
-
 def names_of(numbering: Numbering) -> Names:
     """Labels and units of all columns, where the numbering has them."""
     model, system = numbering.model, numbering.model.system
@@ -218,18 +146,3 @@ def _labels(constraints: Sequence[Bilateral]) -> list[str]:
     """One per row: the name of the constraint, numbered where it has several."""
     sizes = [(c.name, c.value.numel()) for c in constraints]
     return [name if n == 1 else f"{name}[{k}]" for name, n in sizes for k in range(n)]
-
-
-def checked_parameters(ready: Prepared) -> frozenset[str]:
-    """Parameters that occur in masses or laws, whose range is checked when they change."""
-    names = list(ready.model.system.parameter_symbols())
-    found: set[str] = set()
-    kinds = {part.type.key: part for part in ready.model.parts}
-    depends: dict[str, list[int]] = {}
-    for key, part in kinds.items():
-        e = part.type.expressions
-        laws = ca.veccat(e.mu, e.radius, e.e_N, e.e_F, e.coefficients, part.type.M(TIME, e.q))
-        depends[key] = [k for k in range(e.p.numel()) if ca.depends_on(laws, e.p[k])]
-    for part in ready.model.parts:
-        found |= {names[part.parameters[k]] for k in depends[part.type.key]}
-    return frozenset(found)

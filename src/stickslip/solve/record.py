@@ -12,11 +12,11 @@ from stickslip.engine.evaluate import evaluate
 from stickslip.engine.fields import RESULTS, SPACES
 from stickslip.engine.layout import slices
 from stickslip.engine.observe import OBSERVED, observe
-from stickslip.engine.run import Rows, Run
+from stickslip.engine.runs import Rows, Run, percussions
 from stickslip.engine.state import State
 from stickslip.errors import OptionError
 from stickslip.model.system import System
-from stickslip.solution import Solution, Stats
+from stickslip.solution import COMPUTED, Later, Solution, Stats
 from stickslip.solve.detecting import DetectingRun
 from stickslip.solve.found import ContactTable
 from stickslip.solve.prepared import Prepared
@@ -38,9 +38,6 @@ class Recorder:
         self.run: Any = run
         self.every = every
         self.chunk = 1 if states else None
-        names = [each.name for each in RESULTS[2:]]
-        at = slices(run.columns)
-        self._summed = np.concatenate([np.r_[at[n]] for n in names]).astype(int)
         self._rows = [run.first_row[None, :]]
         self._iterations: list[np.ndarray] = []
         self._residuals: list[np.ndarray] = []
@@ -71,7 +68,8 @@ class Recorder:
         n = len(results) if last else len(results) // self.every * self.every
         first = np.arange(0, n, self.every)
         kept = results[np.minimum(first + self.every, n) - 1].copy()
-        kept[:, self._summed] = np.add.reduceat(results[:n, self._summed], first, axis=0)
+        summed = percussions(self.run.columns)
+        kept[:, summed] = np.add.reduceat(results[:n, summed], first, axis=0)
         self._keep(
             kept, np.add.reduceat(iterations[:n], first, axis=0), np.maximum.reduceat(residuals[:n], first, axis=0)
         )
@@ -90,20 +88,24 @@ class Recorder:
         run = self.run
         if self._waiting:
             self._thin(last=True)
-        columns = split(run, np.concatenate(self._rows))
+        kept = np.concatenate(self._rows)
+        arrays = recorded(split(run, kept))
         stages = len(run.stages)
         iterations = np.concatenate([np.zeros((0, stages), COUNTS), *self._iterations])
         residuals = np.concatenate([np.zeros((0, stages)), *self._residuals])
         taken, solved_by = run.done if self.every > 1 else None, getattr(run, "solved_by", {})
         stats = Stats(run.stages, iterations, residuals, run.seconds, taken, solved_by)
-        system, rows = ready.model.system, len(columns["t"])
-        steps = np.clip(self.every * np.arange(rows), 1, max(self.taken, 1))
-        changed, names = columns_of_changes(values, changes, steps), list(system.parameter_symbols())
-        values = values.copy()
-        for k, column in changed.items():
-            values[k] = column[-1]
-        varying = {names[k]: column for k, column in changed.items() if (column != column[0]).any()}
-        arrays = observed(ready, values, columns, varying)
+        system, rows = ready.model.system, len(kept)
+        values, varying = values.copy(), dict[str, np.ndarray]()
+        if changes:
+            steps = np.clip(self.every * np.arange(rows), 1, max(self.taken, 1))
+            changed, names = columns_of_changes(values, changes, steps), list(system.parameter_symbols())
+            for k, column in changed.items():
+                values[k] = column[-1]
+            varying = {names[k]: column for k, column in changed.items() if (column != column[0]).any()}
+        # From the rows, not from the arrays, which the user may have changed by then.
+        later = Later(lambda: observed(ready, values, recorded(split(run, kept)), varying))
+        arrays |= dict.fromkeys(COMPUTED, later)
         arrays["extra"] |= measured(system, values, arrays, varying)
         if varying:
             own = {n: (f"parameter {n}" if n in arrays["extra"] else n).replace("/", "|") for n in varying}
@@ -132,24 +134,31 @@ def split(run: Run, rows: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def observed(
-    ready: Prepared, values: np.ndarray, columns: dict[str, np.ndarray], varying: Mapping[str, np.ndarray] | None = None
-) -> dict[str, Any]:
-    """The arrays of a solution from the columns of a run: with gaps, slips, constraints and energies."""
+    ready: Prepared, values: np.ndarray, arrays: dict[str, Any], varying: Mapping[str, np.ndarray] | None = None
+) -> dict[str, np.ndarray]:
+    """Gaps, slips, constraints and energies, the `COMPUTED` arrays of a solution, from those that were recorded."""
+    system = ready.model.system
+    of_rows = by_index(system, {**{name: arrays["extra"][name] for name in system.switches}, **(varying or {})})
+    out = observe(ready.observing, values, arrays["t"], arrays["q"], arrays["u"], OBSERVED, of_rows)
+    return out | {name: out[name][:, 0].copy() for name in ("kinetic", "potential")}
+
+
+def recorded(columns: dict[str, np.ndarray]) -> dict[str, Any]:
+    """The arrays that a run itself recorded."""
+    arrays: dict[str, Any] = {f"P_{space}": columns[f"P.{space}"] for space in SPACES}
     switches = switch_columns(columns)
-    of_rows = by_index(ready.model.system, {**switches, **(varying or {})})
-    t = columns["t"][:, 0].copy()
-    arrays: dict[str, Any] = observe(ready.observing, values, t, columns["q_1"], columns["u_1"], OBSERVED, of_rows)
-    arrays |= {name: arrays[name][:, 0].copy() for name in ("kinetic", "potential")}
-    arrays |= {f"P_{space}": columns[f"P.{space}"] for space in SPACES}
     further = {name: column for name, column in columns.items() if name not in ("t", *[each.name for each in RESULTS])}
-    return arrays | {"t": t, "q": columns["q_1"], "u": columns["u_1"], "extra": further | switches}
+    further |= switches
+    return arrays | {"t": columns["t"][:, 0].copy(), "q": columns["q_1"], "u": columns["u_1"], "extra": further}
 
 
 def measured(
     system: System, values: np.ndarray, arrays: dict[str, Any], varying: Mapping[str, np.ndarray] | None = None
 ) -> dict[str, np.ndarray]:
     """What the system declares as its measures."""
-    out = {}
+    out: dict[str, np.ndarray] = {}
+    if not system.measures:
+        return out
     parameters: dict[str, Any] = dict(zip(system.parameter_symbols(), values.tolist(), strict=True))
     parameters |= {**{name: arrays["extra"][name] for name in system.switches}, **(varying or {})}
     for name, sensor in system.measures.items():

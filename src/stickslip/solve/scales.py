@@ -18,7 +18,8 @@ import numpy as np
 from stickslip.engine.observe import observe
 from stickslip.errors import OptionError
 from stickslip.model.system import System
-from stickslip.solve.prepared import REMEMBERED, Prepared
+from stickslip.solve.checks import REMEMBERED
+from stickslip.solve.prepared import Prepared
 
 ORDINARY = (1e-2, 1e4)
 ROUNDING_ERRORS = 10 * np.finfo(float).eps  # of a row, relative to the coordinates and velocities in it

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stickslip.engine.run import CHUNK_ROWS, ProgramRun, Start
+from stickslip.engine.run import ProgramRun
+from stickslip.engine.runs import CHUNK_ROWS, Start
 from stickslip.errors import MethodError, OptionError, StudyError
 from stickslip.model.collisions import collisions_of
 from stickslip.model.system import System

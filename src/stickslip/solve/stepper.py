@@ -13,7 +13,8 @@ import numpy as np
 from stickslip.detected import DetectedContacts
 from stickslip.engine.check import check_laws, check_mass
 from stickslip.engine.layout import slices
-from stickslip.engine.run import CHUNK_ROWS, ROUNDING, ProgramRun, Rows, Start
+from stickslip.engine.run import ProgramRun
+from stickslip.engine.runs import CHUNK_ROWS, ROUNDING, Rows, Start
 from stickslip.engine.state import State
 from stickslip.errors import ConvergenceError, MethodError, ModelError, OptionError
 from stickslip.model.collisions import collisions_of
@@ -24,16 +25,11 @@ from stickslip.native.kernel import compile_kernel
 from stickslip.schemes import Scheme
 from stickslip.schemes.spec import label, scheme_of
 from stickslip.solution import Solution
+from stickslip.solve.checks import check_capability, check_start, checked_parameters
 from stickslip.solve.detecting import DetectingRun
-from stickslip.solve.door import described, is_number, positive, subdivides, vector_of, whole
-from stickslip.solve.prepared import (
-    Prepared,
-    check_capability,
-    check_start,
-    checked_parameters,
-    prepare,
-    program_of,
-)
+from stickslip.solve.options import is_number, positive, subdivides, vector_of, whole
+from stickslip.solve.prepared import Prepared, prepare, program_of
+from stickslip.solve.provenance import described
 from stickslip.solve.record import Recorder
 from stickslip.solve.scales import check_tolerance, row_sizes_of, scales_of_model
 from stickslip.solve.step_problem import names_of_elements

@@ -8,9 +8,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from stickslip.engine.fields import RESULTS
 from stickslip.engine.observe import observe
-from stickslip.engine.run import ProgramRun, Rows
+from stickslip.engine.run import ProgramRun
+from stickslip.engine.runs import Rows, percussions
 from stickslip.engine.state import State
 from stickslip.errors import InitialStateError, MethodError, OptionError
 from stickslip.model.declaration import TIME
@@ -226,23 +226,25 @@ class SwitchingRun(ProgramRun):
                 middle = (low + high) / 2
                 row = self._try(t, middle)
                 low, high = (low, middle) if row is None or self._turns(row) else (middle, high)
-            if not self._piece(t, high, pieces):
+            if (piece := self.piece(t, high)) is None:
                 break
+            pieces.append(piece)
             t, left = t + high, left - high
             self.clock = clock
             self._turn(np.concatenate([pieces[-1].results[0], self.values]), t)
             if left < SHORT * clock.step:
                 left = 0.0
                 break
-        solved = left == 0.0 or self._piece(t, left, pieces)
+        rest = self.piece(t, left) if left > 0.0 else None
         self.clock = clock
-        if not solved:
+        if rest is not None:
+            pieces.append(rest)
+        elif left > 0.0:
             self.failure = self._describe(max(0, int(np.argmax(self._residuals[0]))), 0)
             nothing = np.zeros((0, len(self.stages)))
             return Rows(np.zeros((0, self.record.size + self.values.size)), nothing.astype(np.int64), nothing)
         results, iterations, residuals = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
-        summed = self._columns(*[each.name for each in RESULTS[2:]])
-        row = results[-1].copy()
+        summed, row = percussions(self.columns), results[-1].copy()
         row[summed], row[0] = results[:, summed].sum(axis=0), end
         self.row, self.done = np.concatenate([row, self.values]), self.done + 1
         return Rows(self.row[None, :], iterations.sum(axis=0, keepdims=True), residuals.max(axis=0, keepdims=True))
@@ -255,12 +257,11 @@ class SwitchingRun(ProgramRun):
     def _try(self, t: float, dt: float) -> np.ndarray | None:
         """The row of a step of this length; the run stays where it is."""
         before, clock = self.memory.copy(), self.clock
-        pieces: list[Rows] = []
         self._awake()
-        solved = self._piece(t, dt, pieces)
+        piece = self.piece(t, dt)
         self._awake()
         self.memory[:], self.clock = before, clock
-        return pieces[0].results[0] if solved else None
+        return None if piece is None else piece.results[0]
 
 
 def switch_columns(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -13,7 +13,7 @@ from stickslip.errors import OptionError, StudyError, unknown_name
 from stickslip.model.system import System
 from stickslip.notebook import ShownWithFigure
 from stickslip.schemes import Scheme
-from stickslip.solve.door import is_number
+from stickslip.solve.options import is_number
 from stickslip.solve.terminal import progress_bar
 from stickslip.studies.diagram import _terminal, repeats
 from stickslip.studies.many import ManyRuns, journaled, study_journal

@@ -19,7 +19,8 @@ import numpy as np
 from stickslip.engine.derive import PartType
 from stickslip.engine.fields import PERCUSSIONS, Q_1, U_1
 from stickslip.engine.numbering import PartRows
-from stickslip.engine.run import ProgramRun, Start
+from stickslip.engine.run import ProgramRun
+from stickslip.engine.runs import Start
 from stickslip.model.system import System
 from stickslip.phases.history import History, Modes, Phase, Transition
 from stickslip.phases.problems import GAP, Trouble

@@ -11,7 +11,7 @@ import numpy as np
 from stickslip.errors import OptionError
 from stickslip.model.system import System
 from stickslip.notebook import ShownAsText
-from stickslip.solve.door import vector_of
+from stickslip.solve.options import vector_of
 from stickslip.studies.sections import whole_numbers
 from stickslip.studies.shooting import Shooting, period_function, positive_period
 

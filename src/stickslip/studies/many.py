@@ -19,14 +19,15 @@ import numpy as np
 
 from stickslip.engine.layout import slices
 from stickslip.engine.observe import observe
-from stickslip.engine.run import Start
+from stickslip.engine.runs import Start
 from stickslip.errors import MethodError, OptionError
 from stickslip.model.system import System
 from stickslip.schemes import EventDriven, Scheme
 from stickslip.schemes.spec import scheme_of
+from stickslip.solve.checks import check_capability, check_start
 from stickslip.solve.ensemble import run_many
 from stickslip.solve.outfile import fingerprint
-from stickslip.solve.prepared import check_capability, check_start, compiled, prepare, program_of
+from stickslip.solve.prepared import compiled, prepare, program_of
 from stickslip.studies.journal import Journal
 
 INSIDE = -1e-9  # gap below which a start lies inside an obstacle

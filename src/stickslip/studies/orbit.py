@@ -13,7 +13,7 @@ from stickslip.model.system import System
 from stickslip.notebook import ShownAsText
 from stickslip.solution import Solution
 from stickslip.solve import solve
-from stickslip.solve.door import is_number
+from stickslip.solve.options import is_number
 from stickslip.studies.saltation import EventDerivative
 from stickslip.studies.shooting import Shooting, ShootingEquations, positive_period
 

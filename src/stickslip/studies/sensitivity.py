@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import casadi as ca
 import numpy as np
 
-from stickslip.engine.run import Start
+from stickslip.engine.runs import Start
 from stickslip.errors import MethodError, NoDerivativeError, OptionError, unknown_name
 from stickslip.model.declaration import TIME
 from stickslip.model.system import System

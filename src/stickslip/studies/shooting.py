@@ -21,7 +21,7 @@ import casadi as ca
 import numpy as np
 
 from stickslip.engine.fields import Q_1, U_1
-from stickslip.engine.run import Start
+from stickslip.engine.runs import Start
 from stickslip.errors import (
     ConvergenceError,
     InitialStateError,

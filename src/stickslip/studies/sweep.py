@@ -22,7 +22,7 @@ from stickslip.model.system import System
 from stickslip.notebook import ShownAsText
 from stickslip.schemes import Scheme
 from stickslip.solution import Solution
-from stickslip.solve.door import whole
+from stickslip.solve.options import whole
 from stickslip.solve.terminal import progress_bar
 from stickslip.studies.journal import Journal, Measured
 from stickslip.studies.pools import SweepTask, made, outcomes

@@ -1,0 +1,89 @@
+"""Why a step could not be done, in words: what was tried, what did not close, what may help."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from stickslip.engine.fields import SPACES
+
+if TYPE_CHECKING:
+    from stickslip.engine.layout import Layout
+    from stickslip.engine.rescue import Rescue
+    from stickslip.engine.tables import Tables
+
+ROUND_OFF = 1e-12  # of a residual: what is smaller may be due to rounding
+
+
+class Failure(NamedTuple):
+    """Why the step to t_1 could not be done; `message` is a sentence, or two, for the user."""
+
+    t_1: float
+    stage: str
+    residual: float
+    message: str
+    remedy: str = ""
+    rows: tuple[tuple[str, int], ...] = ()  # constraints and contacts that did not close: space and number
+    problem: Any = None  # the linearised one-step problem
+    names: tuple[str, ...] = ()  # of what did not close and has no number: detected contacts
+
+
+class Reached(NamedTuple):
+    """How far a stage came that was not solved."""
+
+    stage: str
+    t_1: float
+    residual: float
+    tolerance: float
+    iterations: int
+
+
+def failure_of(reached: Reached, trouble: Rescue | None, rows: tuple[tuple[str, int], ...]) -> Failure:
+    """The failure of a stage; `trouble` is what other solvers made of it, if they were asked, `rows` what did not close."""
+    stage, t_1, residual, tolerance, count = reached
+    if residual < tolerance or trouble is None:  # of every stage that is solved in turn, but never of all at once
+        what = f"the stages that are solved in turn did not settle after {count} iterations of {stage!r}"
+        return Failure(t_1, stage, residual, what, "a smaller dt may help")
+    words = stage.replace("_", " ")
+    number = f"{residual:.2e}" if np.isfinite(residual) else "not finite"
+    what = f"no solution of the {words} was found. Residual {number} (tolerance {tolerance:g})"
+    tried = f"after {count} iterations of Newton's method with restarts"
+    names = [name for name in dict.fromkeys(trouble.solvers) if name != "start"]
+    tried += f", and by {', '.join(names)} on the linearised problem" if names else ""
+    if trouble.no_solution and stage.endswith("accelerations"):  # a linear problem: enumeration is a proof
+        what = "no acceleration exists here: every normal force would press a sliding contact into its obstacle "
+        what += f"(Painlevé's paradox). Residual of the {words} {number} (tolerance {tolerance:g})"
+        tried += ", proved by enumeration of all modes"
+        remedy = "less friction does, or a method without accelerations, such as rattle"
+    elif trouble.no_solution:
+        tried += "; its linearised problem has no solution, which enumeration of all modes proves"
+        remedy = (
+            "a smaller dt does not help; less friction, another geometry or an impact law with other restitution does"
+        )
+    elif residual < ROUND_OFF:
+        remedy = f"tol = {tolerance:g} is below rounding: take tol={10 * residual:.0e} or more"
+    elif not np.isfinite(residual):
+        remedy = "the motion has exploded: a smaller dt or a scheme with implicit forces may help"
+    else:
+        remedy = "a smaller dt may help; `problem` of this error is the contact problem, `problem.save(path)` keeps it"
+    return Failure(t_1, stage, residual, f"{what} {tried}", remedy, rows, trouble.problem)
+
+
+def unclosed(
+    tables: Tables, layout: Layout, failed: int, errors: np.ndarray, tolerance: float
+) -> tuple[tuple[str, int], ...]:
+    """The constraints and contacts of a stage with the largest errors above the tolerance, at most five."""
+    stage = tables.problems[failed]
+    found: list[tuple[str, int]] = []
+    for i in np.argsort(-errors)[:20]:
+        if errors[i] < tolerance or len(found) == 5:
+            break
+        for segment in tables.segments[stage["segment_0"] : stage["segment_1"]]:
+            offset = int(i) - int(segment["first"])
+            if 0 <= offset < segment["length"]:
+                for each, start in layout.start.items():
+                    inside = int(segment["start"]) + offset - start
+                    if each.space in SPACES and 0 <= inside < layout.size[each]:
+                        found.append((str(each.space), inside))
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,83 @@
+"""What a run is: what it is given, the rows that it gives, and what every kind of run can do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from stickslip.engine.failure import Failure
+from stickslip.engine.fields import RESULTS
+from stickslip.engine.layout import slices
+from stickslip.engine.state import State
+
+ROUNDING = 1e-9  # of a step, that the last time may miss t_end by
+CHUNK_ROWS = 4096  # that one chunk has at most
+
+
+class Start(NamedTuple):
+    """Where a run begins, and the options of `solve`; `state` is where it continues, if it does.
+
+    `subdivide`: a step that cannot be solved is repeated in shorter ones.
+    """
+
+    parameters: np.ndarray
+    q: np.ndarray
+    u: np.ndarray
+    t: float
+    t_end: float
+    dt: float
+    steps: int
+    tol: float
+    max_iterations: int
+    prox: float
+    method: str
+    state: State | None = None
+    subdivide: bool = False
+    sizes: Mapping[tuple[str, bool], np.ndarray] | None = None  # that residuals are relative to, see `engine.levels`
+
+
+class Rows(NamedTuple):
+    """Steps that are done: a row of results each, iterations and residuals of their stages."""
+
+    results: np.ndarray
+    iterations: np.ndarray
+    residuals: np.ndarray
+
+
+class Keep(Protocol):
+    """The rule for what is kept: takes the rows of every chunk, in their order; `chunk` is the most that it wants at once."""
+
+    chunk: int | None
+
+    def take(self, rows: Rows) -> None: ...
+
+
+class Run(Protocol):
+    """One trajectory in the making: `done` steps are there, `complete` says whether that is all, `failure` why not.
+
+    A row of results consists of the columns that `columns` names, with their widths: t, the fields of RESULTS and whatever
+    else the scheme records. `first_row` is the one of the start.
+    """
+
+    done: int
+    failure: Failure | None
+    seconds: float
+    stages: tuple[str, ...]
+    columns: dict[str, int]
+    first_row: np.ndarray
+
+    @property
+    def complete(self) -> bool: ...
+
+    @property
+    def state(self) -> State: ...
+
+    def advance(self, keep: Keep, interrupted: Callable[[], bool], show: Callable[[int], None]) -> None: ...
+
+
+def percussions(columns: Mapping[str, int]) -> np.ndarray:
+    """Where percussions lie in a row with these columns: they are summed up over steps, other columns are not."""
+    at = slices(columns)
+    return np.concatenate([np.arange(at[each.name].start, at[each.name].stop) for each in RESULTS[2:]])

@@ -1,0 +1,296 @@
+"""Runs of one system by one scheme: checks, progress, failure policy, storage. What does not depend on numbers is shared."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stickslip.engine.failure import Failure
+from stickslip.engine.runs import Start
+from stickslip.engine.state import State
+from stickslip.errors import ConvergenceError, Interrupted, MethodError, ModelError, OptionError
+from stickslip.model.collisions import collisions_of
+from stickslip.model.system import System
+from stickslip.schemes import EventDriven, Scheme
+from stickslip.schemes.spec import label, scheme_of
+from stickslip.solution import Solution, load
+from stickslip.solve.alarm import energy_alarm as warn_of_energy
+from stickslip.solve.checks import check_capability, check_start
+from stickslip.solve.detecting import DetectingRun
+from stickslip.solve.keeping import selection
+from stickslip.solve.options import count_steps, is_number, out_path, positive, subdivides, vector_of, whole
+from stickslip.solve.outfile import FileRecorder, fingerprint, finish
+from stickslip.solve.prepared import Prepared, prepare, program_of
+from stickslip.solve.provenance import described
+from stickslip.solve.record import Recorder, check_memory
+from stickslip.solve.scales import ModelScales, check_tolerance, row_sizes_of, scales_of_model
+from stickslip.solve.switching import SwitchingRun, refuse_setting, starting_values
+from stickslip.solve.terminal import announce_first_compile, interruptible, progress_bar, voice
+from stickslip.stream import PartFile, part_of
+
+
+class Compiled(NamedTuple):
+    """What is derived and compiled for all runs of a case."""
+
+    ready: Prepared
+    scales: ModelScales
+    sizes: Mapping[tuple[str, bool], np.ndarray] | None
+    program: Any  # None where contacts are detected
+    q: np.ndarray  # the system's own initial state
+    u: np.ndarray
+    fingerprint: str
+
+
+class Case:
+    """A system, a scheme and the options of its steps; the options are those of `solve`. `run` makes one run of it."""
+
+    def __init__(
+        self,
+        system: System,
+        dt: float,
+        method: str | Scheme,
+        options: Mapping[str, Any],
+        *,
+        tol: float = 1e-8,
+        max_iterations: int = 30,
+        prox: float | None = None,
+        initial_tol: float = 1e-6,
+        save_every: int = 1,
+        on_failure: str = "raise",
+    ):
+        if not isinstance(system, System):
+            raise OptionError(f"solve needs a System, such as stickslip.benchmarks.slider_crank(), got {system!r}")
+        if not system.n_u:
+            raise ModelError(f"{system.name}: nothing can move; declare coordinates or add a body")
+        self.system, self.scheme = system, scheme_of(method, options)
+        self.dt, self.tol, self.initial_tol = positive(dt=dt), positive(tol=tol), positive(initial_tol=initial_tol)
+        self.prox = 0.0 if prox is None else positive(prox=prox)
+        self.max_iterations, self.save_every = whole(max_iterations=max_iterations), whole(save_every=save_every)
+        self.on_failure, self.subdivide = on_failure, subdivides(on_failure, self.scheme)
+        self.label = label(self.scheme)
+
+    @cached_property
+    def compiled(self) -> Compiled:
+        """Derived, compiled and checked when the first run needs it."""
+        system, scheme = self.system, self.scheme
+        ready = prepare(system)
+        check_capability(scheme, ready.model)
+        scales = scales_of_model(ready, system)
+        detects = collisions_of(system) is not None
+        if detects and system.switches:
+            raise MethodError(f"{system.name}: switches and detected contacts (Collisions) do not go together yet")
+        program = None if detects else program_of(system, scheme, switching=True)
+        sizes = row_sizes_of(ready, scales)
+        return Compiled(ready, scales, sizes, program, system.q_initial, system.u_initial, fingerprint(ready))
+
+    def run(
+        self,
+        t_end: float,
+        *,
+        t_start: float | None = None,
+        q0: Any = None,
+        u0: Any = None,
+        start: State | Solution | None = None,
+        parameters: Mapping[str, float] | None = None,
+        save: Sequence[str] | None = None,
+        states: bool = False,
+        energy_alarm: bool = True,
+        out: str | Path | None = None,
+        progress: bool | None = None,
+        part: PartFile | None = None,
+    ) -> Solution:
+        """One run; `part` is the unfinished file of a run that is resumed."""
+        system, scheme, dt = self.system, self.scheme, self.dt
+        if not isinstance(progress, bool | None):
+            raise OptionError(f"progress = {progress!r} must be True, False or None, which asks the terminal")
+        if part is not None and start is not None:
+            t_start = None
+        state = self._continued(start, t_start, q0, u0)
+        t_0: Any = state.t if state is not None else 0.0 if t_start is None else t_start
+        if not (is_number(t_0) and is_number(t_end)) or (t_end < t_0 and part is None):
+            raise OptionError(f"t_end = {t_end!r} must be a finite number, not before the start t = {t_0!r}")
+        t_0, t_end = float(t_0), float(t_end)
+        begin = t_0 if state is None else state.t_start
+        steps = count_steps(begin, t_end, dt) - (0 if state is None else state.step)
+        if out is not None:
+            out = out_path(out)
+        announce_first_compile(voice(progress))
+
+        shared = self.compiled
+        ready = shared.ready
+        given = system.parameter_values(parameters)
+        values = np.array(list(given.values()))
+        q, u = vector_of(shared.q, q0, "q0"), vector_of(shared.u, u0, "u0")
+        if state is not None:
+            q, u = vector_of(q, state.q, "start.q"), vector_of(u, state.u, "start.u")
+            refuse_setting(system, parameters)
+        else:
+            values = starting_values(system, values, t_0, q, u, parameters)
+            given = dict(zip(given, values.tolist(), strict=True))
+        if not isinstance(scheme, EventDriven):  # which has tolerances of its own
+            check_tolerance(self.tol, q, u, shared.scales)
+        near = self.initial_tol * shared.scales.length
+        check_start(ready, scheme, dt, t_0, q, u, values, near if state is None else None)
+
+        steps_of = (begin, t_end, dt, steps, self.tol, self.max_iterations, self.prox, self.label)
+        first = Start(values, q, u, *steps_of, state, self.subdivide, shared.sizes)
+        run: Any
+        if shared.program is None:
+            run = DetectingRun(system, scheme, first, given, near)
+        else:
+            run = scheme.start(shared.program, first)
+            if system.switches:
+                run = SwitchingRun.of(run, ready, near, state)
+        changed = {n: given[n] for n in parameters or {}}
+        identity = self._identity(begin, t_end, changed, save, energy_alarm)
+        about = identity | {
+            "method": scheme.name,
+            "options": scheme.options,
+            "dt": dt,
+            "tol": self.tol,
+            "t_start": t_0,
+            "t_end": t_end,
+            "parameters": changed,
+            "complete": False,
+            **described(system, given, self.save_every),
+        }
+        if system.switches:
+            about["varying"] = {name: name for name in system.switches}
+        if out is None:
+            check_memory(run, ready, steps // self.save_every + 2)
+            record = Recorder(run, self.save_every, states)
+            chosen = None if save is None else selection(save, Recorder(run).solution(ready, values, dict(about)))
+        else:
+            record = FileRecorder(
+                run, self.save_every, out, identity | {"provenance": about}, part, ready, values, save
+            )
+        bar = sys.stderr.isatty() if progress is None else progress
+        with interruptible() as interrupted, progress_bar(bar, steps, f"{system.name}, {scheme.name}") as show:
+            if run.failure is None:
+                run.advance(record, interrupted, show)
+        about["complete"] = run.complete
+        stopped = not run.complete and run.failure is None
+        if isinstance(record, FileRecorder):
+            record.close(final=not stopped)
+            if stopped:
+                path = part_of(record.path)
+                raise Interrupted(
+                    f"interrupted at t = {run.state.t:g} of {t_end:g}, after {run.state.step} steps; ss.resume goes on with "
+                    f"{path}",
+                    lambda: load(path, system=system),
+                    interrupted.signal,
+                )
+            solution = finish(record.path, record.part, run, ready, about)
+        else:
+            solution = record.solution(ready, values, about)
+        if (
+            energy_alarm
+            and run.complete
+            and not system.switches
+            and solution.holds("kinetic", "potential", "P_N", "P_g")
+        ):
+            warn_of_energy(solution, system)
+        if out is None and chosen is not None:
+            solution = chosen.of(solution)
+        if run.failure is not None:
+            solution.provenance["interrupted"] = f"step {run.done + 1} could not be solved"
+            raise _convergence_error(run.failure, solution, run.done)
+        if stopped:
+            what = f"interrupted at t = {solution.t[-1]:g} of {t_end:g}, after {run.done} steps"
+            solution.provenance["interrupted"] = what
+            raise Interrupted(f"{what}; `solution` of this exception has them", lambda: solution, interrupted.signal)
+        return solution
+
+    def _identity(
+        self,
+        t_start: float,
+        t_end: float,
+        parameters: Mapping[str, float],
+        save: Sequence[str] | None,
+        energy_alarm: bool,
+    ) -> dict[str, Any]:
+        """The system and the call, as `resume` needs them."""
+        call = {
+            "t_end": t_end,
+            "dt": self.dt,
+            "method": self.label,
+            "t_start": t_start,
+            "tol": self.tol,
+            "prox": self.prox or None,
+            "max_iterations": self.max_iterations,
+            "initial_tol": self.initial_tol,
+            "save_every": self.save_every,
+            "states": False,
+            "save": None if save is None else list(save),
+            "energy_alarm": energy_alarm,
+            "parameters": parameters,
+            "on_failure": self.on_failure,
+            "q0": None,
+            "u0": None,
+            "options": {},
+        }
+        return {"system": self.system.name, "fingerprint": self.compiled.fingerprint, "call": call}
+
+    def _continued(self, start: State | Solution | None, t_start: Any, q0: Any, u0: Any) -> State | None:
+        """The state to start from, if it fits what is asked for."""
+        state = start.state if isinstance(start, Solution) else start
+        if state is None:
+            if start is not None:
+                raise OptionError(
+                    "start= is a solution without a state, written by another version; give q0= and u0= instead"
+                )
+            return None
+        if not isinstance(state, State):
+            raise OptionError(f"start = {start!r} must be a state, such as solution.state, or a solution")
+        if t_start is not None or q0 is not None or u0 is not None:
+            raise OptionError("start= already says where to begin: leave out t_start, q0 and u0")
+        if (state.method, state.dt) != (self.label, self.dt):
+            raise OptionError(
+                f"start= is a state of method {state.method!r} with dt = {state.dt:g}, which {self.label!r} with dt = "
+                f"{self.dt:g} cannot continue; give q0=state.q, u0=state.u and t_start=state.t instead"
+            )
+        return state
+
+
+def _convergence_error(failure: Failure, solution: Solution, step: int) -> ConvergenceError:
+    t = float(solution.t[-1])
+    names = (*_unclosed(failure, solution), *failure.names)
+    which = f". Not closed: {', '.join(names)}" if names else ""
+    remedy = f". {failure.remedy[:1].upper()}{failure.remedy[1:]}" if failure.remedy else ""
+    return ConvergenceError(
+        f"step {step + 1}, from t = {t:g} to {failure.t_1:g}: {failure.message}{which}{remedy}. The solution up to there is "
+        "in the attribute `solution` of this error.",
+        time=t,
+        step=step,
+        stage=failure.stage,
+        residual=failure.residual,
+        solution=solution,
+        names=names,
+        problem=failure.problem,
+    )
+
+
+def _unclosed(failure: Failure, solution: Solution) -> tuple[str, ...]:
+    """Names of the constraints and contacts that did not close."""
+    own, friction = solution.names, []
+    for name, size in zip(own.friction, own.friction_sizes, strict=True):
+        friction += [f"friction of {name}"] * size
+    labels = {"g": own.g, "gamma": own.gamma, "N": own.contacts, "F": tuple(friction)}
+    return tuple(dict.fromkeys(labels[space][i] for space, i in failure.rows))
+
+
+OF_A_CASE = ("dt", "method", "tol", "max_iterations", "prox", "initial_tol", "save_every", "on_failure")
+OF_A_RUN = ("t_end", "t_start", "q0", "u0", "start", "parameters", "save", "states", "energy_alarm", "out", "progress")
+
+
+def split_call(system: System, call: Mapping[str, Any]) -> tuple[Case, dict[str, Any]]:
+    """A call of `solve` by its options: the case, and what one run of it is given. Other names are options of the scheme."""
+    options = {name: value for name, value in call.items() if name not in (*OF_A_CASE, *OF_A_RUN, "options")}
+    shared: dict[str, Any] = {"options": {**call.get("options", {}), **options}}
+    shared |= {name: call[name] for name in OF_A_CASE if name in call}
+    return Case(system, **shared), {name: call[name] for name in OF_A_RUN if name in call}
