@@ -57,7 +57,7 @@ def test_cut_anywhere_and_resumed(tmp_path, monkeypatch, method, every):
     def killed(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["stickslip.solve.door"], "finish", killed)
+    monkeypatch.setattr(sys.modules["stickslip.solve.case"], "finish", killed)
     with pytest.raises(KeyboardInterrupt):
         ss.solve(ball, 1.0, 1e-2, method=method, save_every=every, out=path, progress=False)
     monkeypatch.undo()
@@ -232,7 +232,7 @@ def unfinished(tmp_path, monkeypatch, **options):
     def killed(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["stickslip.solve.door"], "finish", killed)
+    monkeypatch.setattr(sys.modules["stickslip.solve.case"], "finish", killed)
     with pytest.raises(KeyboardInterrupt):
         ss.solve(ball, 1.0, 1e-2, out=path, progress=False, **options)
     monkeypatch.undo()
