@@ -82,34 +82,72 @@ function makeStage(data, runs, canvas, tools) {
     return geometry;
   }
 
-  // A sphere as a square that faces the camera: 2 triangles instead of 80. Without a graphics card a triangle costs about 1 us.
-  // `lit` is for bodies, whose quarters have two shades; without it the sphere is a disc of one colour.
-  function facing(paint, lit) {
-    const sunny = from.toArray().map(x => x.toFixed(4)).join();
-    paint.customProgramCacheKey = () => `facing ${lit}`;
-    paint.onBeforeCompile = shader => {
-      const shared = "varying vec2 vDisc; flat varying vec3 vX, vY;\nvoid main() {";
-      shader.vertexShader = shader.vertexShader.replace("void main() {", shared).replace("#include <project_vertex>", `
-        mat4 own = modelViewMatrix * instanceMatrix;
-        vec4 mvPosition = own * vec4(0.0, 0.0, 0.0, 1.0);
-        mvPosition.xy += position.xy * length(instanceMatrix[0].xyz);
-        gl_Position = projectionMatrix * mvPosition;
-        vDisc = position.xy; vX = own[0].xyz; vY = own[1].xyz;`);
-      shader.fragmentShader = shader.fragmentShader.replace("void main() {", shared).replace("#include <color_fragment>", `#include <color_fragment>
-        float away = dot(vDisc, vDisc);
-        if (away > 1.0) discard;
-        ${lit ? `vec3 n = vec3(vDisc, sqrt(1.0 - away));
-        float sunlight = max(dot(n, (viewMatrix * vec4(${sunny}, 0.0)).xyz), 0.0);
-        diffuseColor.rgb *= (0.45 + 0.65 * sunlight) * (dot(n, vX) * dot(n, vY) > 0.0 ? 1.0 : 0.62);` : ""}`);
-    };
+  // Unlit paint shows the colours of the style sheet as they are; the usual way to linear colours and back is a power per pixel.
+  function unlit(paint, key = "", edit = null) {
+    paint.userData.unlit = true;
+    paint.customProgramCacheKey = () => `unlit ${key}`;
+    paint.onBeforeCompile = shader => { shader.fragmentShader = shader.fragmentShader.replace("#include <colorspace_fragment>", ""); if (edit) edit(shader); };
     return paint;
   }
-  function strike(mesh, ray, hits) {   // what a pointer finds of such spheres
-    for (let k = 0; k < mesh.count; k++) {
-      mesh.getMatrixAt(k, m); c.setFromMatrixPosition(m);
-      const r = a.setFromMatrixColumn(m, 0).length(), along = b.subVectors(c, ray.ray.origin).dot(ray.ray.direction);
-      if (b.lengthSq() - along * along < r * r) hits.push({distance: along - r, object: mesh, instanceId: k, point: c.clone()});
-    }
+  function colored(paint, name) { paint.color.set(tools.color(name)); if (paint.userData.unlit) paint.color.convertLinearToSRGB(); }
+
+  // Round things as squares that face the camera, all in one mesh. Without a graphics card every instance of an InstancedMesh is a call
+  // of its own, 20 us each: 1000 spheres took 45 ms so, and take 6 ms as one mesh.
+  // `lit` is for bodies, whose quarters have two shades; without it every square is a disc of one colour.
+  const eye = {right: v3(), above: v3(), at: v3()};
+  function look() { camera.updateMatrixWorld(); eye.right.setFromMatrixColumn(camera.matrixWorld, 0); eye.above.setFromMatrixColumn(camera.matrixWorld, 1); eye.at.copy(camera.position); }
+  function sheet(paint, most, corners, triangles, names) {
+    const geometry = new T.BufferGeometry(), index = [], arrays = {};
+    for (const name of names) { const made = new T.BufferAttribute(new Float32Array(3 * corners * most), 3); made.setUsage(T.DynamicDrawUsage); geometry.setAttribute(name, made); arrays[name] = made.array; }
+    for (let k = 0; k < most; k++) for (const i of triangles) index.push(corners * k + i);
+    geometry.setIndex(index);
+    const mesh = new T.Mesh(geometry, paint);
+    mesh.frustumCulled = false;
+    return {mesh, arrays, done(count) { geometry.setDrawRange(0, triangles.length * count); for (const name of names) geometry.attributes[name].needsUpdate = true; }};
+  }
+  function discs(paint, most, lit) {
+    const shared = `varying vec2 vDisc; flat varying vec3 ${lit ? "vX, vY, vSun" : "vTint"};`, sunny = from.toArray().map(x => x.toFixed(4)).join();
+    unlit(paint, `disc ${lit}`, shader => {   // shaders of their own: those of three.js know much that discs do not need
+      shader.vertexShader = `attribute vec2 corner; attribute vec3 ${lit ? "ax, ay" : "color"}; ${shared}
+        void main() {
+          gl_Position = projectionMatrix * modelViewMatrix * vec4(position, 1.0);
+          vDisc = corner; ${lit ? `vX = mat3(viewMatrix) * ax; vY = mat3(viewMatrix) * ay; vSun = mat3(viewMatrix) * vec3(${sunny});` : "vTint = color;"}
+        }`;
+      // The square root stands for the way from light to the colours of a screen.
+      shader.fragmentShader = `uniform vec3 diffuse; ${shared}
+        void main() {
+          float away = dot(vDisc, vDisc);
+          if (away > 1.0) discard;
+          ${lit ? `vec3 n = vec3(vDisc, sqrt(1.0 - away));
+          float light = sqrt(0.45 + 0.65 * max(dot(n, vSun), 0.0)) * (dot(n, vX) * dot(n, vY) > 0.0 ? 1.0 : 0.8);
+          gl_FragColor = vec4(diffuse * light, 1.0);` : "gl_FragColor = vec4(vTint, 1.0);"}
+        }`;
+    });
+    const made = sheet(paint, most, 4, [0, 1, 2, 0, 2, 3], lit ? ["position", "ax", "ay"] : ["position", "color"]), signs = [[-1, -1], [1, -1], [1, 1], [-1, 1]];
+    const corner = new Float32Array(8 * most);
+    for (let k = 0; k < most; k++) corner.set(signs.flat(), 8 * k);
+    made.mesh.geometry.setAttribute("corner", new T.BufferAttribute(corner, 2));
+    made.set = (k, x, y, z, r) => signs.forEach(([i, j], n) => {
+      const o = 12 * k + 3 * n, place = made.arrays.position;
+      place[o] = x + r * (i * eye.right.x + j * eye.above.x); place[o + 1] = y + r * (i * eye.right.y + j * eye.above.y); place[o + 2] = z + r * (i * eye.right.z + j * eye.above.z);
+    });
+    made.fill = (name, k, x, y, z) => { const array = made.arrays[name]; for (let o = 12 * k; o < 12 * k + 12; o += 3) { array[o] = x; array[o + 1] = y; array[o + 2] = z; } };
+    return made;
+  }
+  function darts(paint, most) {   // flat arrows that face the camera
+    const made = sheet(paint, most, 7, [0, 1, 2, 1, 3, 2, 4, 5, 6], ["position", "color"]), side = v3(), along = v3();
+    paint.side = T.DoubleSide;
+    made.set = (k, tail, way, radius, color) => {
+      const length = way.length(), tip = Math.min(radius * 5.5, length * 0.6);
+      along.copy(way).divideScalar(length || 1);
+      side.copy(eye.at).sub(tail).cross(along);
+      if (side.lengthSq() < 1e-24 * eye.at.distanceToSquared(tail)) side.copy(eye.right); else side.normalize();
+      [[0, 1], [0, -1], [length - tip, 1], [length - tip, -1], [length - tip, 2.6], [length - tip, -2.6], [length, 0]].forEach(([s, w], n) => {
+        c.copy(tail).addScaledVector(along, s).addScaledVector(side, w * radius).toArray(made.arrays.position, 21 * k + 3 * n);
+        color.toArray(made.arrays.color, 21 * k + 3 * n);
+      });
+    };
+    return made;
   }
 
   // -- runs --------------------------------------------------------------------------------------------------------------
@@ -124,7 +162,7 @@ function makeStage(data, runs, canvas, tools) {
     const flat = sparing && !ghost;
     const shapes = {
       box: () => new T.BoxGeometry(1, 1, 1),
-      ball: () => flat ? new T.PlaneGeometry(2, 2) : quartered(...round),
+      ball: () => quartered(...round),
       egg: () => quartered(...round),
       plain: () => new T.SphereGeometry(1, ...round),
       cylinder: () => { const g = new T.CylinderGeometry(1, 1, 1, 48, 1); g.rotateX(Math.PI / 2); return g; },
@@ -165,10 +203,9 @@ function makeStage(data, runs, canvas, tools) {
       }
     }
     for (const batch of batches.values()) {
-      const two = ["ball", "egg", "wheel"].includes(batch.shape), facer = flat && batch.shape === "ball";
-      const paint = facer ? facing(new T.MeshBasicMaterial(), true) : material(batch.tone, ghost, {vertexColors: two, ...batch.options});
+      if (flat && batch.shape === "ball") { updates.push(makeDiscs(run, batch, group)); continue; }
+      const two = ["ball", "egg", "wheel"].includes(batch.shape), paint = material(batch.tone, ghost, {vertexColors: two, ...batch.options});
       const mesh = new T.InstancedMesh(shapes[batch.shape](), paint, batch.items.length);
-      if (facer) { materials.push([paint, tones[batch.tone] || "--soft"]); mesh.raycast = (ray, hits) => strike(mesh, ray, hits); }
       mesh.instanceMatrix.setUsage(T.DynamicDrawUsage);
       mesh.castShadow = !batch.options; mesh.receiveShadow = true; mesh.frustumCulled = false;
       mesh.userData.items = batch.items;
@@ -185,7 +222,27 @@ function makeStage(data, runs, canvas, tools) {
       }});
     }
     for (const trace of run.traces) updates.push(...makeTrace(run, trace, group, ghost));
-    return {run, group, draw(frame) { run.frame = frame; for (const update of updates) update.draw(frame); }};
+    return {run, group, draw(frame) { for (const update of updates) update.draw(frame); }};
+  }
+
+  function makeDiscs(run, batch, group) {   // balls where every triangle counts
+    const paint = new T.MeshBasicMaterial(), made = discs(paint, batch.items.length, true), e = local.elements, where = [];
+    materials.push([paint, tones[batch.tone] || "--soft"]);
+    made.mesh.userData.items = batch.items;
+    made.mesh.raycast = (ray, hits) => where.forEach(([x, y, z, r], k) => {   // what a pointer finds
+      const along = b.set(x, y, z).sub(ray.ray.origin).dot(ray.ray.direction);
+      if (b.lengthSq() - along * along < r * r) hits.push({distance: along - r, object: made.mesh, instanceId: k, point: b.clone()});
+    });
+    group.add(made.mesh);
+    return {draw() {
+      batch.items.forEach((item, k) => {
+        run.pose(item.body, pose); local.multiplyMatrices(m.compose(pose.p, pose.q, one), item.local);
+        const r = Math.hypot(e[0], e[1], e[2]);
+        made.set(k, e[12], e[13], e[14], r); made.fill("ax", k, e[0], e[1], e[2]); made.fill("ay", k, e[4], e[5], e[6]);
+        where[k] = [e[12], e[13], e[14], r];
+      });
+      made.done(batch.items.length);
+    }};
   }
 
   // -- what moves point by point -------------------------------------------------------------------------------------------
@@ -394,19 +451,18 @@ function makeStage(data, runs, canvas, tools) {
     const disk = new T.CircleGeometry(reach, 72, 0), alpha = new Float32Array(4 * disk.attributes.position.count).fill(1);
     for (let k = 1; k < disk.attributes.position.count; k++) alpha[4 * k + 3] = 0;
     disk.setAttribute("color", new T.BufferAttribute(alpha, 4));
-    const base = new T.Mesh(disk, new T.MeshBasicMaterial({vertexColors: true, transparent: true, depthWrite: false}));
+    const base = new T.Mesh(disk, unlit(new T.MeshBasicMaterial({vertexColors: true, transparent: true, depthWrite: false})));
     base.position.z = shade.position.z = -size * 1e-4;
     base.renderOrder = -2; shade.renderOrder = -1;
     materials.push([base.material, "--floor"]);
-    const place = [], tint = [], count = Math.floor(reach / step), cuts = sparing ? 6 : 24;   // a line fades away in so many pieces
-    const put = (x, y) => { place.push(x, y, 0); tint.push(1, 1, 1, Math.max(0, 1 - Math.hypot(x, y) / reach) ** 1.5); };
-    for (let i = -count; i <= count; i++) for (let j = -cuts; j < cuts; j++) {
-      const s = i * step, p = j / cuts * reach, q = (j + 1) / cuts * reach;
-      put(s, p); put(s, q); put(p, s); put(q, s);
-    }
-    const grid = new T.BufferGeometry();
-    grid.setAttribute("position", new T.Float32BufferAttribute(place, 3)); grid.setAttribute("color", new T.Float32BufferAttribute(tint, 4));
-    const paint = new T.LineBasicMaterial({vertexColors: true, transparent: true, depthWrite: false});
+    const place = [], count = Math.floor(reach / step);
+    for (let i = -count; i <= count; i++) { const s = i * step, p = Math.sqrt(reach ** 2 - s ** 2); place.push(s, -p, 0, s, p, 0, -p, s, 0, p, s, 0); }
+    const grid = new T.BufferGeometry(); grid.setAttribute("position", new T.Float32BufferAttribute(place, 3));
+    const paint = unlit(new T.LineBasicMaterial({transparent: true, depthWrite: false}), `grid ${reach}`, shader => {   // lines fade away
+      const shared = "varying vec2 vAt;\nvoid main() {";
+      shader.vertexShader = shader.vertexShader.replace("void main() {", `${shared} vAt = position.xy / ${reach.toExponential()};`);
+      shader.fragmentShader = shader.fragmentShader.replace("void main() {", shared).replace("#include <color_fragment>", "diffuseColor.a *= pow(max(1.0 - length(vAt), 0.0), 1.5);");
+    });
     materials.push([paint, "--faint"]);
     made.add(base, new T.LineSegments(grid, paint));
     if (!sparing) made.add(shade);
@@ -422,19 +478,17 @@ function makeStage(data, runs, canvas, tools) {
     return frame => { position.set(slice(frame)); geometry.attributes.position.needsUpdate = true; geometry.computeVertexNormals(); };
   }
   function arrows(group, paint, most, order = 0) {
-    const many = most > 400, sides = many ? 5 : 16;
-    const shaft = new T.InstancedMesh(new T.CylinderGeometry(1, 1, 1, sides, 1, many), paint, most), head = new T.InstancedMesh(new T.ConeGeometry(1, 1, many ? 6 : 20, 1, many), paint, most);
+    const shaft = new T.InstancedMesh(new T.CylinderGeometry(1, 1, 1, 16), paint, most), head = new T.InstancedMesh(new T.ConeGeometry(1, 1, 20), paint, most);
     for (const mesh of [shaft, head]) { mesh.frustumCulled = false; mesh.renderOrder = order; group.add(mesh); }
     return {
-      set(k, tail, way, radius, color) {
+      set(k, tail, way, radius) {
         const length = way.length(), along = length > 0 ? way.clone().divideScalar(length) : up, tip = Math.min(radius * 5.5, length * 0.6);
         tilt.setFromUnitVectors(up, along);
         shaft.setMatrixAt(k, m.compose(tail.clone().addScaledVector(along, (length - tip) / 2), tilt, scale.set(radius, Math.max(length - tip, 1e-12), radius)));
         head.setMatrixAt(k, m.compose(tail.clone().addScaledVector(along, length - tip / 2), tilt, scale.set(radius * 2.6, Math.max(tip, 1e-12), radius * 2.6)));
-        if (color) { shaft.setColorAt(k, color); head.setColorAt(k, color); }
       },
       done(count) {
-        for (const mesh of [shaft, head]) { mesh.count = count; mesh.instanceMatrix.needsUpdate = true; if (mesh.instanceColor) mesh.instanceColor.needsUpdate = true; }
+        for (const mesh of [shaft, head]) { mesh.count = count; mesh.instanceMatrix.needsUpdate = true; }
       },
     };
   }
@@ -448,10 +502,9 @@ function makeStage(data, runs, canvas, tools) {
     for (const s of run.spots.strength) strongest = Math.max(strongest, s);
   }
   mostSpots = Math.min(mostSpots + 64, 20000);
-  const spotPaint = facing(new T.MeshBasicMaterial({color: 0xffffff, depthTest: false, transparent: true}), false), spotBalls = new T.InstancedMesh(new T.PlaneGeometry(2, 2), spotPaint, mostSpots);
-  spotBalls.frustumCulled = false; spotBalls.renderOrder = 10; contacts.add(spotBalls);
-  const arrowPaint = new T.MeshBasicMaterial({color: 0xffffff, depthTest: false, transparent: true}), spotArrows = arrows(contacts, arrowPaint, mostSpots);
-  contacts.children.forEach(child => { child.renderOrder = 10; });
+  const over = {color: 0xffffff, vertexColors: true, depthTest: false, transparent: true};
+  const spotDots = discs(new T.MeshBasicMaterial(over), mostSpots, false), spotArrows = darts(unlit(new T.MeshBasicMaterial(over)), mostSpots);
+  for (const made of [spotArrows, spotDots]) { made.mesh.renderOrder = 10; contacts.add(made.mesh); }
   let counted = 0;
   function drawContacts(echoes) {
     let count = 0, pointed = 0;
@@ -461,14 +514,14 @@ function makeStage(data, runs, canvas, tools) {
       const state = s.states[k], share = strongest > 0 ? Math.sqrt(Math.max(s.strength[k], 0) / strongest) : 0;
       const r = symbol * (0.4 + 0.55 * share) * level * (run.bodies.length > 200 ? 0.5 : 1);
       a.fromArray(s.places, 3 * k); if (planar) a.z = symbol * 2;
-      spotBalls.setMatrixAt(count, m.compose(a, new T.Quaternion(), scale.set(r, r, r))); spotBalls.setColorAt(count, hues[state]); count++;
+      const {r: red, g: green, b: blue} = hues[state];
+      spotDots.set(count, a.x, a.y, a.z, r); spotDots.fill("color", count, red, green, blue); count++;
       b.fromArray(s.forces, 3 * k);
       if (b.lengthSq() > 0) spotArrows.set(pointed++, a, b.normalize().multiplyScalar(symbol * (2.5 + 9 * share) * level), symbol * 0.2, hues[state]);
     };
     for (let k = s.start[f]; k < s.start[f + 1]; k++) put(k, 1);
     for (const [k, level] of echoes) put(k, level);
-    spotBalls.count = count; spotBalls.instanceMatrix.needsUpdate = true; if (spotBalls.instanceColor) spotBalls.instanceColor.needsUpdate = true;
-    spotArrows.done(pointed);
+    spotDots.done(count); spotArrows.done(pointed);
     counted = count;
   }
 
@@ -558,9 +611,9 @@ function makeStage(data, runs, canvas, tools) {
   controls.addEventListener("start", () => { camera.userData.untouched = false; });
   function dress() {
     renderer.setClearColor(new T.Color(tools.color("--sky")));
-    for (const [paint, name] of materials) paint.color.set(tools.color(name));
+    for (const [paint, name] of materials) colored(paint, name);
     for (const paint of hatched) { const repeat = paint.map.repeat.clone(); paint.map.dispose(); paint.map = hatching(); paint.map.repeat.copy(repeat); }
-    ["--stick", "--slip", "--impact"].forEach((name, k) => hues[k + 1].set(tools.color(name)));
+    ["--stick", "--slip", "--impact"].forEach((name, k) => hues[k + 1].set(tools.color(name)).convertLinearToSRGB());
     const dim = document.documentElement.dataset.theme === "dark"; sky.intensity = dim ? 1.25 : 1.7; sun.intensity = dim ? 1.7 : 2.1;
   }
   function pick(x, y) {   // the body under a pointer, -1 if there is none
@@ -572,8 +625,10 @@ function makeStage(data, runs, canvas, tools) {
     return -1;
   }
   function frame(time, at, echoes) {
-    stages.forEach((stage, k) => stage.draw(at[k]));
+    runs.forEach((run, k) => { run.frame = at[k]; });
     if (follow >= 0) { runs[0].pose(follow, pose); camera.position.add(pose.p).sub(followed); controls.target.add(pose.p).sub(followed); followed.copy(pose.p); controls.update(); }
+    look();
+    stages.forEach((stage, k) => stage.draw(at[k]));
     contacts.visible = shown.contacts; if (shown.contacts) drawContacts(echoes);
     trails.visible = shown.trails; frames.visible = shown.frames;
     for (const [run, line] of [...trailList, ...always]) line.geometry.setDrawRange(0, run.frame + 1);
