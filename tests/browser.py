@@ -88,6 +88,8 @@ class Visit:
         return self
 
     def __exit__(self, *error: object) -> None:
+        if error[0] is None:
+            assert self.page.evaluate("stage.broken()") == []  # a shader that fails draws nothing, without a word
         for event, hear in self._heard.items():
             self.page.remove_listener(event, hear)
         if error[0] is None:

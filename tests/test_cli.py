@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import textwrap
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -370,6 +371,31 @@ def test_every_line_to_try_next_can_be_pasted(stick):
             assert stick(*words[1:]).code == 0, line
     assert load("my results_fine/bouncing_ball.h5").provenance["parameters"] == {"e": 0.5}
     assert load("my results_moreau/bouncing_ball.h5").provenance["dt"] == 1e-2
+
+
+def test_the_film_to_try_next_can_be_seen(stick, tmp_path):
+    """Without bodies there is none; a drawing of one's own is known to its file only."""
+    equations = """
+        import stickslip as ss
+        from stickslip.shapes import Circle
+
+        def model():
+            s = ss.System("drop")
+            (y,), u = s.coordinates("y", initial=[1.0], velocity=[0.0])
+            s.kinetic_energy(u @ u / 2)
+            s.contact(gap=y, restitution=0.5, name="floor")
+            {}
+            return s
+    """
+    run = ("run", "drop.py", "--dt", "1e-2", "--t-end", "0.1", "--overwrite")
+    (tmp_path / "drop.py").write_text(textwrap.dedent(equations.format("")))
+    assert "view" not in stick(*run).out.partition("Try next:")[2]
+    drawn = 's.drawing = ss.drawing("my drop")(lambda state: [Circle((0, state.q[0]), 0.1)])'
+    (tmp_path / "drop.py").write_text(textwrap.dedent(equations.format(drawn)))
+    (line,) = [line for line in stick(*run).out.splitlines() if "stickslip view" in line]
+    words = shlex.split(line, comments=True)
+    assert words[2] == "drop.py"
+    assert stick(*[word for word in words[1:] if word != "--open"]).code == 0
 
 
 def test_summaries_as_json_are_alone_on_stdout(stick):

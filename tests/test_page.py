@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import re
 import time
@@ -100,6 +101,10 @@ def test_contacts_are_shown_by_their_state(browser, crank_page, crank):
             visit.page.keyboard.press(key)
         assert visit.picture() != before
         assert visit.page.locator("#labels span:visible").all_inner_texts() == ["crank", "rod", "slider"]
+        places = [span.bounding_box() for span in visit.page.locator("#labels span:visible").all()]
+        for one, other in itertools.combinations(places, 2):
+            beside = abs(one["x"] - other["x"]) >= min(one["width"], other["width"])
+            assert beside or abs(one["y"] - other["y"]) >= min(one["height"], other["height"]) - 1
         visit.page.select_option("#follow", label="Follow: slider")
         visit.page.keyboard.press("End")
         visit.picture()
@@ -114,7 +119,7 @@ def test_quantities_are_chosen_in_the_page(browser, crank_page):
         visit.page.fill("#search", "slider phi_dot")
         visit.page.check("#choices input")
         assert "slider.phi_dot" in visit.page.inner_text("#panels")
-        assert "Quantities [rad/s]" in visit.page.locator(".panel h2").all_inner_texts()
+        assert "Angular velocities [rad/s]" in visit.page.locator(".panel h2").all_inner_texts()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -167,6 +172,23 @@ def test_round_off_gets_no_panel():
     assert any("left.force" in panel for panel in shown)
 
 
+def test_curves_at_first_leave_out_what_stands_still_and_quaternions():
+    """Two of three balls move; contacts of several points are one curve each."""
+    s = ss.System("three balls")
+    for k, speed in enumerate((0.0, 1.0, 2.0)):
+        s.add(ss.RigidBody(f"ball {k}", mass=1.0, inertia=[0.1] * 3, position=[k, 0, 1], velocity=[0, speed, 0]))
+    assert curves([ss.solve(s, 0.1, 1e-2, progress=False)], None, 0.0, 0.1)["open"][0] == ["ball 1.y", "ball 2.y"]
+    s = ss.System("box")
+    box = s.add(ss.RigidBody("box", mass=1.0, inertia=[0.01] * 3, position=[0, 0, 0.2], angular_velocity=[1, 2, 0]))
+    s.add(ss.Gravity([0, 0, -9.81]))
+    s.add(ss.Contact("table", ss.Box(box, [0.2, 0.2, 0.2]), ss.Plane([0, 0, 0], [0, 0, 1]), friction=0.3))
+    solution = ss.solve(s, t_end=0.3, dt=1e-3, method="moreau", progress=False)
+    gaps, forces, _ = curves([solution], None, 0.0, 0.3)["open"]
+    assert len(gaps) == 1
+    assert solution[gaps[0]].min() == solution.gap.min()
+    assert forces == ["table.force"]
+
+
 def test_a_snapshot_is_a_picture(browser, crank_page):
     with Visit(browser, crank_page) as visit:
         with visit.page.expect_download() as download:
@@ -180,7 +202,7 @@ def test_two_runs_lie_over_each_other(browser, crank, tmp_path):
     path = crank.view(path=tmp_path / "two.html", overlay=other, quantities=["slider.x", "upper left.force"])
     with Visit(browser, path) as visit:
         assert "solid: rattle, translucent and dashed: moreau" in visit.page.inner_text("header p")
-        assert visit.page.locator(".panel h2").all_inner_texts() == ["Quantities [m]", "Forces [N]"]
+        assert visit.page.locator(".panel h2").all_inner_texts() == ["Positions [m]", "Forces [N]"]
         assert moves(visit)
 
 

@@ -42,7 +42,7 @@ def draw(state: Snapshot) -> list[Shape]:
     (z,), p = state.q, state.parameters
     table, radius = p["A"] * math.sin(p["omega"] * state.t), 0.006
     return [
-        GroundLine([(0.04, table), (-0.04, table)]),
+        GroundLine([(-0.04, table), (0.04, table)]),
         Circle((0, z + radius), radius),
         Touch("table", (0, z)),
     ]

@@ -111,8 +111,23 @@ def _report(solution: Solution, name: str, out: Path, json: bool, result: Path, 
 
 def _can_be_seen(solution: Solution) -> bool:
     """Whether there is a picture: a drawing, or parts that show themselves."""
-    look = solution.provenance.get("look", {})
-    return "drawing" in solution.provenance or any(look.get(key) for key in ("bodies", "solids", "tracks"))
+    from stickslip.filming import drawing_of
+
+    try:
+        drawing_of(solution)
+    except OptionError:
+        return False
+    return True
+
+
+def _film_of(result: str, solution: Solution, same: list[str]) -> list[str]:
+    """The command for the film. A file remembers the name of a user's drawing, not the function: that model is run again."""
+    from stickslip.filming import drawing_of
+
+    drawing = drawing_of(solution)
+    if drawing is None or (drawing.shapes.__module__ or "").startswith("stickslip."):
+        return ["stickslip", "view", result, "--open"]
+    return ["stickslip", "view", *same, "--open"]
 
 
 def _say_what_next(
@@ -121,7 +136,8 @@ def _say_what_next(
     """Lines that can be pasted: they run as they are, and lose nothing."""
     other = "moreau" if method != "moreau" else "rattle"
     same = ["run", what, "--t-end", f"{t_end:g}", *[word for s in settings for word in ("--set", s)]]
-    result = str(path)
+    result, seen = str(path), _can_be_seen(solution)
+    film = _film_of(result, solution, [*same[1:], "--method", method, "--dt", f"{dt:g}"]) if seen else []
     program = f"import stickslip as ss; print(ss.load({result!r}).summary())"
     lines = {
         "the same by another method": [
@@ -135,12 +151,12 @@ def _say_what_next(
             f"{out}_{other}",
         ],
         "with smaller steps": ["stickslip", *same, "--method", method, "--dt", f"{dt / 10:g}", "--out", f"{out}_fine"],
-        "the motion as a film in the browser": ["stickslip", "view", result, "--open"],
+        "the motion as a film in the browser": film,
         "longer": ["stickslip", "resume", result, what, *same[4:], "--t-end", f"{2 * t_end:g}"],
         "all benchmarks and methods": ["stickslip", "list"],
         "the numbers themselves": ["python", "-c", program],
     }
-    if not _can_be_seen(solution):
+    if not seen:
         del lines["the motion as a film in the browser"]
     if solution.contacts is not None:
         del lines["longer"]

@@ -34,10 +34,11 @@ function makeCurves(data, runs, tools) {
     for (const name of chosen) {
       const q = byName.get(name);
       if (!q) continue;
-      const kind = name.startsWith("energy.") ? "energy" : name.slice(name.lastIndexOf(".") + 1).replace(/\[\d+\]$/, "");
-      const title = {gap: "Gaps", force: "Forces", energy: "Energy", slip: "Slip", friction: "Friction"}[kind] || "";
+      const kind = name.startsWith("energy.") ? "energy" : name.slice(name.lastIndexOf(".") + 1).replace(/\[\d+\]$/, ""), turns = q.unit === "N m";
+      const own = {gap: "Gaps", force: turns ? "Torques" : "Forces", energy: "Energy", slip: "Slip", friction: turns ? "Friction torques" : "Friction"}[kind];
+      const title = own || {m: "Positions", rad: "Angles", "m/s": "Velocities", "rad/s": "Angular velocities", N: "Forces", "N m": "Torques", "N s": "Impulses"}[q.unit] || "Quantities";
       const key = title + "|" + q.unit;
-      if (!groups.has(key)) groups.set(key, {title: title || "Quantities", unit: q.unit, names: []});
+      if (!groups.has(key)) groups.set(key, {title, unit: q.unit, names: [], cut: own ? `.${kind}` : ""});
       groups.get(key).names.push(name);
     }
     panels = [...groups.values()].map(makePanel);
@@ -51,7 +52,8 @@ function makeCurves(data, runs, tools) {
     const shown = group.names.map((name, k) => {
       const entry = document.createElement("span"), mark = document.createElement("i"), value = document.createElement("b");
       mark.style.background = tools.color(`--c${k % 9}`);
-      entry.append(mark, name.replace(/^energy\./, "") + " ", value);
+      const short = name.replace(/^energy\./, "");   // the title says what all of them are
+      entry.append(mark, (group.cut && short.endsWith(group.cut) ? short.slice(0, -group.cut.length) : short) + " ", value);
       keys.append(entry);
       return value;
     });
@@ -62,9 +64,9 @@ function makeCurves(data, runs, tools) {
       stroke: tools.color(`--c${k % 9}`), width: 1.5, dash: run ? [5, 4] : undefined, points: {show: false}, spanGaps: true,
     }));
     const plot = new vendor.uPlot({
-      width: Math.max(box.clientWidth, 50), height: Math.max(box.clientHeight, 50), legend: {show: false}, padding: [8, 8, 0, 0],
+      width: Math.max(box.clientWidth, 50), height: Math.max(box.clientHeight, 50), legend: {show: false}, padding: [8, 14, 0, 0],
       scales: {x: {time: false}}, series,
-      axes: [{...axis, size: 22}, {...axis, size: 52, values: (_, marks) => marks.map(v => Math.abs(v) >= 1e5 || (v && Math.abs(v) < 1e-3) ? v.toExponential(1).replace("e+", "e") : String(+v.toPrecision(6)))}],
+      axes: [{...axis, size: 22, values: (_, marks) => marks.map((v, k) => String(+v.toPrecision(8)) + (k === marks.length - 1 ? "\u00a0s" : ""))}, {...axis, size: 52, values: (_, marks) => marks.map(v => Math.abs(v) >= 1e5 || (v && Math.abs(v) < 1e-3) ? v.toExponential(1).replace("e+", "e") : String(+v.toPrecision(6)))}],
       cursor: {y: false, points: {show: false}, drag: {x: false, y: false}, bind: {mousemove: () => null, mouseleave: () => null, mouseenter: () => null}},
     }, table(group.names), box);
     const drag = event => { if (event.buttons || event.type === "pointerdown") tools.seek(plot.posToVal(event.clientX - plot.over.getBoundingClientRect().left, "x")); };

@@ -16,6 +16,7 @@ NUMBERS = 1_200_000  # of all curves together: 4.8 MB
 MOST = 400  # quantities that can be chosen in the page
 NOISE = 1e-9  # a curve that moves less, in sizes of those of its unit, is noise and not shown at first
 OPEN = 6  # curves of one panel that are shown at first
+LIVELY = 0.02  # of many coordinates, those that move less than this share of the liveliest one are not
 
 
 def curves(
@@ -106,20 +107,44 @@ def _open(solution: Solution, chosen: list[tuple[str, str]], wanted: Sequence[st
                 panels.setdefault(unit, []).append(name)
         return list(panels.values())
     energies = [name for name in names if name.startswith("energy.")]
-    contacts = solution.names.contacts
-    gaps = [f"{c}.gap" for c in contacts if f"{c}.gap" in names]
+    units = dict(chosen)
+    gaps, forces = _contacts(solution, units)
+    coordinates = [] if gaps else _lively(solution, units)
+    return [panel for panel in (gaps, forces, *coordinates, energies) if panel]
+
+
+def _contacts(solution: Solution, units: dict[str, str]) -> tuple[list[str], list[str]]:
+    """Gaps and normal forces. A contact with several points, such as corners, gives its smallest gap and its whole force."""
+    groups: dict[str, list[str]] = {}
+    for name in solution.names.contacts:
+        groups.setdefault(name.rpartition("[")[0] or name, []).append(name)
+    apart = sum(map(len, groups.values())) <= OPEN
     size = NOISE * max(float(np.abs(solution.gap).max(initial=0.0)), float(np.abs(solution.q).max(initial=0.0)))
-    gaps = [name for name in gaps if float(np.ptp(solution[name])) > size][:OPEN]  # a contact that never opens is noise
-    forces = [f"{c}.force" for c in contacts if f"{c}.force" in names and np.any(solution[f"{c}.force"] > 0)][:OPEN]
-    coordinates = _lively(solution, [n for n in solution.names.q if n in names])[: 3 if contacts else OPEN]
-    return [panel for panel in (gaps, forces, coordinates if not gaps else [], energies) if panel]
+    gaps, forces = [], []
+    for group, members in groups.items():
+        moving = [n for n in members if f"{n}.gap" in units and float(np.ptp(solution[f"{n}.gap"])) > size]
+        if moving and not apart:
+            moving = [min(moving, key=lambda n: float(solution[f"{n}.gap"].min()))]
+        gaps += [f"{n}.gap" for n in moving]  # one that never opens is noise
+        carrying = members if apart or f"{group}.force" not in units else [group]
+        forces += [f"{n}.force" for n in carrying if f"{n}.force" in units and np.any(solution[f"{n}.force"] > 0)]
+    return gaps[:OPEN], forces[:OPEN]
 
 
-def _lively(solution: Solution, names: list[str]) -> list[str]:
-    """Coordinates that move, leaving out round-off."""
-    spans = {name: float(np.ptp(solution[name])) for name in names}
-    largest = max(spans.values(), default=0.0)
-    return [name for name, span in spans.items() if span > NOISE * largest]
+def _lively(solution: Solution, units: dict[str, str]) -> list[list[str]]:
+    """Coordinates that move most, by unit. Round-off is left out, and so are quaternions where there is anything else."""
+    panels: dict[str, list[str]] = {}
+    for name in solution.names.q:
+        if name in units:
+            panels.setdefault(units[name], []).append(name)
+    if len(panels) > 1:
+        panels.pop("", None)
+    for unit, names in panels.items():
+        spans = {name: float(np.ptp(solution[name])) for name in names}
+        least = max(NOISE, LIVELY if len(names) > OPEN else 0.0) * max(spans.values())
+        most = sorted((name for name in names if spans[name] > least), key=lambda name: -spans[name])[:OPEN]
+        panels[unit] = [name for name in names if name in most]
+    return list(panels.values())
 
 
 def _packed(values: np.ndarray, dtype: Any) -> str:

@@ -68,6 +68,7 @@ const tools = {bytes, color, shadows: wish.get("shadows") !== "no",   // for slo
 document.documentElement.dataset.theme = wish.get("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 const stage = makeStage(data, runs, $("#stage canvas"), tools);
 const curves = makeCurves(data, runs, tools);
+for (const [name, on] of Object.entries(stage.use)) $(`[data-show="${name}"]`).hidden = !on;
 
 function seek(x, echo = false) {
   time = Math.min(Math.max(x, begin), end);
@@ -121,7 +122,9 @@ function marks() {   // impacts on the line of time
 function dress() { stage.dress(); curves.build(); marks(); dirty = true; }
 function turn() { document.documentElement.dataset.theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark"; dress(); }
 function toggle(name) {
-  const button = $(`[data-show="${name}"]`), on = button.getAttribute("aria-pressed") !== "true";
+  const button = $(`[data-show="${name}"]`);
+  if (!button || button.hidden) return;
+  const on = button.getAttribute("aria-pressed") !== "true";
   button.setAttribute("aria-pressed", on); stage.show(name, on); dirty = true;
 }
 function snapshot() {

@@ -29,11 +29,12 @@ function makeStage(data, runs, canvas, tools) {
   sun.castShadow = tools.shadows && !sparing;
   sun.shadow.mapSize.set(software ? 1024 : 2048, software ? 1024 : 2048);
   Object.assign(sun.shadow.camera, {left: -size * 0.75, right: size * 0.75, top: size * 0.75, bottom: -size * 0.75, near: size * 0.5, far: size * 4});
-  sun.shadow.intensity = 0.75; sun.shadow.bias = -0.0008; sun.shadow.normalBias = symbol * 0.05;
+  sun.shadow.intensity = 0.75; sun.shadow.bias = -0.0008; sun.shadow.normalBias = symbol * (software ? 0.2 : 0.1);   // one or two texels
   scene.add(sky, sun, sun.target);
 
   // -- materials -----------------------------------------------------------------------------------------------------
   const materials = [], lines = [];
+  let areas = 0;
   const tones = {body: "--body", other: "--other", third: "--third", ink: "--dark", faint: "--faint"};
   function material(tone, ghost, options = {}) {
     const made = new T.MeshLambertMaterial({transparent: ghost, opacity: ghost ? 0.32 : 1, depthWrite: !ghost, ...options});
@@ -42,6 +43,7 @@ function makeStage(data, runs, canvas, tools) {
   }
   function fatLine(tone, width, points, ghost) {
     const paint = new T.LineMaterial({linewidth: width, transparent: ghost, opacity: ghost ? 0.4 : 1});
+    if (!planar) Object.assign(paint, {polygonOffset: true, polygonOffsetFactor: -Math.min(areas + 1, 9), polygonOffsetUnits: -40});   // before the areas on which they lie
     lines.push(paint); materials.push([paint, tones[tone] || "--soft"]);
     const geometry = new T.LineGeometry(), line = new T.Line2(geometry, paint);
     geometry.setPositions(points);
@@ -108,7 +110,7 @@ function makeStage(data, runs, canvas, tools) {
   function discs(paint, most, lit) {
     const shared = `varying vec2 vDisc; flat varying vec3 ${lit ? "vX, vY, vSun" : "vTint"};`, sunny = from.toArray().map(x => x.toFixed(4)).join();
     unlit(paint, `disc ${lit}`, shader => {   // shaders of their own: those of three.js know much that discs do not need
-      shader.vertexShader = `attribute vec2 corner; attribute vec3 ${lit ? "ax, ay" : "color"}; ${shared}
+      shader.vertexShader = `attribute vec2 corner; ${lit ? "attribute vec3 ax, ay;" : ""} ${shared}
         void main() {
           gl_Position = projectionMatrix * modelViewMatrix * vec4(position, 1.0);
           vDisc = corner; ${lit ? `vX = mat3(viewMatrix) * ax; vY = mat3(viewMatrix) * ay; vSun = mat3(viewMatrix) * vec3(${sunny});` : "vTint = color;"}
@@ -247,7 +249,7 @@ function makeStage(data, runs, canvas, tools) {
 
   // -- what moves point by point -------------------------------------------------------------------------------------------
   function rods(group, tone, ghost, count, shape = "rod") {
-    const mesh = new T.InstancedMesh(shape === "rod" ? new T.CylinderGeometry(1, 1, 1, 28) : shape === "disk" ? new T.CylinderGeometry(1, 1, 1, 40) : new T.SphereGeometry(1, 24, 16), material(tone, ghost), count);
+    const mesh = new T.InstancedMesh(shape === "rod" ? new T.CylinderGeometry(1, 1, 1, 28) : shape === "disk" ? new T.CylinderGeometry(1, 1, 1, 72) : new T.SphereGeometry(1, 24, 16), material(tone, ghost), count);
     mesh.castShadow = mesh.receiveShadow = true; mesh.frustumCulled = false;
     group.add(mesh);
     return mesh;
@@ -369,6 +371,7 @@ function makeStage(data, runs, canvas, tools) {
     const geometry = new T.BufferGeometry(), position = new Float32Array(6 * n), rim = new Float32Array(3 * (n + 1));
     geometry.setAttribute("position", new T.BufferAttribute(position, 3)); geometry.setIndex(index);
     const mesh = new T.Mesh(geometry, paint);
+    if (!planar) Object.assign(paint, {polygonOffset: true, polygonOffsetFactor: -Math.min(areas, 8), polygonOffsetUnits: -4 * Math.min(areas++, 8)});   // of two in one plane the later one is seen
     mesh.castShadow = mesh.receiveShadow = true; mesh.frustumCulled = false; group.add(mesh);
     if (!planar) group.add(outline);
     return frame => {
@@ -396,27 +399,29 @@ function makeStage(data, runs, canvas, tools) {
   // Ground in the plane: a hatched band on the right of a line.
   function ribbon(group, n, slice) {
     const geometry = new T.BufferGeometry(), position = new Float32Array(12 * n), uv = new Float32Array(8 * n), index = [], wide = 0.025 * size, deep = symbol * 4;
-    for (let k = 0; k + 1 < n; k++) for (const [i, j] of [[0, 1], [1, 3], [0, 2]]) { const p = 4 * k; index.push(p + i, p + 4 + i, p + j, p + j, p + 4 + i, p + 4 + j); }
+    for (let k = 0; k + 1 < n; k++) for (const [i, j] of [[0, 1], [1, 3], [0, 2]]) { const p = 4 * k; index.push(p + i, p + j, p + 4 + i, p + j, p + 4 + j, p + 4 + i); }
     geometry.setAttribute("position", new T.BufferAttribute(position, 3)); geometry.setAttribute("uv", new T.BufferAttribute(uv, 2)); geometry.setIndex(index);
+    const normal = new Float32Array(12 * n); for (let k = 2; k < 12 * n; k += 3) normal[k] = 1;   // flat, also where the line has corners
+    geometry.setAttribute("normal", new T.BufferAttribute(normal, 3));
     const mesh = new T.Mesh(geometry, hatch()), edge = fatLine("ink", 2, new Float32Array(3 * n), false);
     mesh.receiveShadow = true; mesh.frustumCulled = edge.frustumCulled = false; group.add(mesh, edge);
     const front = new Float32Array(3 * n);
     return frame => {
-      const points = slice(frame);
-      let length = 0;
+      const points = slice(frame), closed = n > 3 && a.fromArray(points).distanceTo(b.fromArray(points, 3 * n - 3)) < 1e-6 * size;
       for (let k = 0; k < n; k++) {
-        a.fromArray(points, 3 * Math.max(k - 1, 0)); b.fromArray(points, 3 * Math.min(k + 1, n - 1)); c.subVectors(b, a).normalize();
-        const right = v3(c.y, -c.x, 0); a.fromArray(points, 3 * k);
-        if (k) length += a.distanceTo(b.fromArray(points, 3 * k - 3));
+        a.fromArray(points, 3 * k);
+        const before = k ? k - 1 : closed ? n - 2 : 1, after = k < n - 1 ? k + 1 : closed ? 1 : n - 2;
+        b.subVectors(a, c.fromArray(points, 3 * before)).multiplyScalar(k || closed ? 1 : -1).normalize();
+        c.fromArray(points, 3 * after).sub(a).multiplyScalar(k < n - 1 || closed ? 1 : -1).normalize();
+        const right = v3(b.y + c.y, -b.x - c.x, 0).divideScalar(Math.max(1 + b.dot(c), 0.3));   // the band is as wide at a corner
         [[0, 1], [0, -1], [1, 1], [1, -1]].forEach(([out, side], i) => {
           b.copy(a).addScaledVector(right, out * wide).add(v3(0, 0, side > 0 ? 0 : -deep)).toArray(position, 12 * k + 3 * i);
-          uv.set([length / wide, out + (side < 0 ? 4 : 0)], 8 * k + 2 * i);
+          uv.set([(b.x - points[0]) / wide, (b.y - points[1]) / wide], 8 * k + 2 * i);
         });
         a.toArray(front, 3 * k);
       }
       edge.geometry.setPositions(front);
       geometry.attributes.position.needsUpdate = geometry.attributes.uv.needsUpdate = true;
-      geometry.computeVertexNormals();
     };
   }
   let floors = 0;
@@ -566,20 +571,40 @@ function makeStage(data, runs, canvas, tools) {
     const paint = new T.LineBasicMaterial({transparent: true, opacity: 0.6}); materials.push([paint, tones[trace.tone] || "--soft"]);
     const line = new T.Line(geometry, paint); line.frustumCulled = false; scene.add(line); always.push([run, line]);
   }
-  const axes = new T.BufferGeometry(), arm = symbol * 4;
-  axes.setAttribute("position", new T.Float32BufferAttribute([0, 0, 0, arm, 0, 0, 0, 0, 0, 0, arm, 0, 0, 0, 0, 0, 0, arm], 3));
-  axes.setAttribute("color", new T.Float32BufferAttribute([0.85, 0.2, 0.2, 0.85, 0.2, 0.2, 0.2, 0.65, 0.3, 0.2, 0.65, 0.3, 0.25, 0.45, 0.9, 0.25, 0.45, 0.9], 3));
-  const axisPaint = new T.LineBasicMaterial({vertexColors: true, depthTest: false, transparent: true});
-  const axisList = runs[0].bodies.slice(0, 200).map((_, k) => { const made = new T.LineSegments(axes, axisPaint); made.renderOrder = 9; frames.add(made); return [k, made]; });
+  const hands = [v3(1, 0, 0), v3(0, 1, 0), v3(0, 0, 1)].slice(0, planar ? 2 : 3), shades = ["#d93636", "#2f9e4d", "#3f73e6"].map(shade => new T.Color(shade).convertLinearToSRGB());
+  const framed = Math.min(runs[0].bodies.length, 200), axes = darts(unlit(new T.MeshBasicMaterial({vertexColors: true, depthTest: false, transparent: true})), framed * hands.length);
+  axes.mesh.renderOrder = 9; frames.add(axes.mesh);
+  function drawFrames() {
+    for (let k = 0; k < framed; k++) {
+      runs[0].pose(k, pose); if (planar) pose.p.z += symbol * 2;
+      hands.forEach((hand, i) => axes.set(hands.length * k + i, pose.p, a.copy(hand).applyQuaternion(pose.q).multiplyScalar(symbol * 5), symbol * 0.13, shades[i]));
+    }
+    axes.done(framed * hands.length);
+  }
   const labelHost = document.querySelector("#labels"), labelled = runs[0].bodies.map((name, k) => [name, k]).filter(([name]) => name).slice(0, 60);
-  const spans = labelled.map(([name]) => { const span = document.createElement("span"); span.textContent = name; span.hidden = true; labelHost.append(span); return span; });
+  const widths = [], spans = labelled.map(([name]) => { const span = document.createElement("span"); span.textContent = name; span.hidden = true; labelHost.append(span); return span; });
 
   // -- camera ----------------------------------------------------------------------------------------------------------------
   let follow = -1, followed = v3();
+  // What the first picture shows: all that ever moves, unless a few bodies go far away for a while and would make the rest small.
+  const [nearLow, nearHigh] = (() => {
+    const {places, moving, t: {length: count}} = runs[0], bodies = moving.length, few = Math.max(1, Math.ceil(count * bodies / 20000)), whole = [low, high];
+    if (runs.length > 1 || bodies < 3) return whole;
+    const near = whole.map(v => v.clone());
+    for (const i of [0, 1, 2]) {
+      const all = [], axis = "xyz"[i];
+      for (let f = 0; f < count; f += few) for (let k = 0; k < bodies; k++) all.push(places[3 * (f * bodies + k) + i]);
+      all.sort((p, q) => p - q);
+      const first = Array.from({length: bodies}, (_, k) => places[3 * k + i]), cut = Math.floor(0.05 * all.length);
+      near[0][axis] += Math.min(all[cut], ...first) - all[0]; near[1][axis] -= all[all.length - 1] - Math.max(all[all.length - 1 - cut], ...first);
+    }
+    return near[1].distanceTo(near[0]) < size / 1.4 ? near : whole;
+  })();
   function fit() {
     const azimuth = data.camera ? data.camera[0] : -60, elevation = data.camera ? data.camera[1] : 20;
     const e = elevation * Math.PI / 180, w = azimuth * Math.PI / 180;
     const toward = planar ? v3(0, 0, 1) : v3(Math.cos(e) * Math.cos(w), Math.cos(e) * Math.sin(w), Math.sin(e)).applyQuaternion(upright);
+    const middle = nearLow.clone().add(nearHigh).multiplyScalar(0.5), low = nearLow, high = nearHigh;
     controls.target.copy(middle);
     // Far enough that all corners of the motion are in the picture.
     const right = camera.up.clone().cross(toward).normalize(), above = toward.clone().cross(right), half = Math.tan(camera.fov * Math.PI / 360);
@@ -632,16 +657,24 @@ function makeStage(data, runs, canvas, tools) {
     contacts.visible = shown.contacts; if (shown.contacts) drawContacts(echoes);
     trails.visible = shown.trails; frames.visible = shown.frames;
     for (const [run, line] of [...trailList, ...always]) line.geometry.setDrawRange(0, run.frame + 1);
-    if (shown.frames) for (const [k, made] of axisList) { runs[0].pose(k, pose); made.position.copy(pose.p); made.quaternion.copy(pose.q); }
+    if (shown.frames) drawFrames();
+  }
+  function drawLabels(box) {   // beside their bodies; where two would overlap, the lower one moves down
+    const found = [];
+    labelled.forEach(([, k], i) => {
+      runs[0].pose(k, pose); a.copy(pose.p).project(camera);
+      spans[i].hidden = a.z > 1 || Math.abs(a.x) > 1.2 || Math.abs(a.y) > 1.2;
+      if (!spans[i].hidden) found.push({span: spans[i], x: (a.x + 1) / 2 * box.x + 6, y: (1 - a.y) / 2 * box.y - 20, wide: widths[i] ||= spans[i].offsetWidth});
+    });
+    found.sort((one, other) => one.y - other.y).forEach((label, i) => {
+      for (const before of found.slice(0, i)) if (label.x < before.x + before.wide && before.x < label.x + label.wide && label.y < before.y + 18) label.y = Math.max(label.y, before.y + 18);
+      label.span.style.transform = `translate(${label.x}px, ${label.y}px)`;
+    });
   }
   function render() {
     renderer.render(scene, camera);
-    const box = renderer.getSize(new T.Vector2());
-    labelled.forEach(([, k], i) => {
-      spans[i].hidden = !shown.labels; if (!shown.labels) return;
-      runs[0].pose(k, pose); a.copy(pose.p).project(camera);
-      spans[i].hidden = a.z > 1; spans[i].style.transform = `translate(${(a.x + 1) / 2 * box.x + 6}px, ${(1 - a.y) / 2 * box.y - 20}px)`;
-    });
+    spans.forEach(span => { span.hidden = !shown.labels; });
+    if (shown.labels) drawLabels(renderer.getSize(new T.Vector2()));
   }
   // A slow machine gets fewer pixels while the film plays, then no shadows, so that it stays fluent.
   function pace(milliseconds) {
@@ -651,13 +684,15 @@ function makeStage(data, runs, canvas, tools) {
     if (ratio > 1) { ratio = 1; resize(); } else if (renderer.shadowMap.enabled && (software || solidCount > 100)) { renderer.shadowMap.enabled = false; sun.castShadow = false; for (const [paint] of materials) paint.needsUpdate = true; }
     else if (ratio > 0.6 && (software || solidCount > 100)) { ratio = 0.6; resize(); }
   }
+  const use = {trails: runs.some(run => run.moving.length > 0), frames: framed > 0, labels: labelled.length > 0};
   return {
-    frame, render, resize, dress, fit, zoom, pace, pick, shown,
+    use, frame, render, resize, dress, fit, zoom, pace, pick, shown,
     plays(on) { if (moving !== on) { moving = on; if (ratio < finest) resize(); } },
     show(name, on) { shown[name] = on; if (name === "trails" && on && !trailList.length) makeTrails(follow); },
     follow(body) { follow = body; if (body >= 0) { runs[0].pose(body, pose); followed.copy(pose.p); controls.target.copy(pose.p); controls.update(); } if (shown.trails) makeTrails(body); else trailList = []; },
     snapshot() { render(); return canvas.toDataURL("image/png"); },
     state: () => ({camera: camera.position.toArray(), target: controls.target.toArray(), contacts: counted, calls: renderer.info.render.calls, triangles: renderer.info.render.triangles, ratio, shadows: renderer.shadowMap.enabled}),
+    broken() { const gl = renderer.getContext(); return renderer.info.programs.filter(p => !gl.getProgramParameter(p.program, gl.LINK_STATUS)).map(p => gl.getProgramInfoLog(p.program) || p.name); },   // shaders, for tests
     touched() { camera.userData.untouched = false; },
   };
 }
