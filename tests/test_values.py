@@ -264,3 +264,19 @@ def test_names_of_a_system_from_equations_are_plain():
     x1, y1 = crank.blocks[0].q[0], crank.blocks[0].q[1]
     np.testing.assert_allclose(solution.evaluate(norm([x1, y1])), np.hypot(solution["x1"], solution["y1"]), rtol=1e-14)
     np.testing.assert_allclose(solution.evaluate(sqrt(x1 * x1)), abs(solution["x1"]), rtol=1e-14)
+
+
+def test_detected_contacts_have_a_sum_and_a_number():
+    """Two balls at rest on a floor, one on top of the other: the floor carries both, the upper contact one."""
+    s = ss.System("two balls")
+    s.add(ss.Gravity([0, 0, -10.0]))
+    shapes = [ss.Sphere(ss.ground.point(0, 0, z), 0.1) for z in (0.1, 0.3)]
+    balls = [s.add(ss.solid(f"ball {k}", shape, density=500)) for k, shape in enumerate(shapes)]
+    s.add(ss.Collisions("contacts", [*balls, ss.Plane([0, 0, 0], [0, 0, 1])], friction=0.3))
+    solution = ss.solve(s, t_end=0.05, dt=5e-3, method="moreau", progress=False)
+    weight = 10.0 * 500 * 4 / 3 * np.pi * 0.1**3
+    np.testing.assert_allclose(solution["detected.force"][1:], weight + 2 * weight, rtol=1e-6)
+    np.testing.assert_allclose(solution["detected.P"][1:], 3 * weight * 5e-3, rtol=1e-6)
+    assert solution["detected.force"][0] == 0
+    assert solution["detected.count"][1:].tolist() == [2.0] * 10
+    assert solution.quantities["detected.force"] == "N"

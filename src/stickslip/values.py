@@ -7,6 +7,7 @@
 | `pin.torque` | torques of the rows that keep axes or angles | N m |
 | `floor.gap`, `floor.gap_dot`, `floor.P`, `floor.force` | a normal contact | m, m/s, N s, N |
 | `floor.P`, `floor.force` where there are `floor[0]`, `floor[1]`, ... | the sum of their normal forces | N s, N |
+| `detected.force`, `detected.P`, `detected.count` | detected contacts: sum of normal forces, their number | N, N s |
 | `floor.slip`, `floor.P_F`, `floor.friction` | its slip velocity, percussion and force of friction | m/s, N s, N |
 | `pin.angle`, `guide.displacement`, `rod.distance`, and `..._dot` | measures of joints; angles do not jump at pi | rad, m |
 | `spring.length`, `spring.elongation`, `spring.force` | springs; the force is positive where it pulls | m, N |
@@ -112,6 +113,8 @@ def _stored(solution: Solution) -> list[tuple[str, Entry]]:
             out += _percussion(solution, f"{name}.P", f"{name}.force", FORCES.get(unit, ""), solution.P_N, k)
     if solution.holds("P_N"):
         out += _totals(solution, units)
+    if solution.contacts is not None:
+        out += _detected(solution)
     units = names.friction_units or ("m",) * len(names.friction)
     for name, unit, where in zip(names.friction, units, names.friction_slices, strict=True):
         one = where.start if where.stop == where.start + 1 else where
@@ -157,6 +160,26 @@ def _totals(solution: Solution, units: Sequence[str]) -> list[tuple[str, Entry]]
             force = partial(_force, total, solution)
             out.append((f"{name}.force", Entry(unit, "force", force, of_step=True)))
     return out
+
+
+def _detected(solution: Solution) -> list[tuple[str, Entry]]:
+    """Detected contacts come and go: their sum has a value at every time, and so has their number."""
+
+    def total(weights: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        found = solution.contacts
+        assert found is not None
+        P = found.P_N
+        return np.bincount(found.row, weights(P), minlength=len(solution.t))[: len(solution.t)]
+
+    P = partial(total, lambda P: P)
+    return [
+        ("detected.P", Entry("N s", "percussion", P, of_step=True)),
+        ("detected.force", Entry("N", "force", partial(_force, P, solution), of_step=True)),
+        (
+            "detected.count",
+            Entry("", "count", partial(total, lambda P: (1e-10 * P.max(initial=0.0) < P).astype(float))),
+        ),
+    ]
 
 
 def _sum(P: np.ndarray, where: list[int]) -> np.ndarray:

@@ -52,7 +52,7 @@ function makeCurves(data, runs, tools) {
     const shown = group.names.map((name, k) => {
       const entry = document.createElement("span"), mark = document.createElement("i"), value = document.createElement("b");
       mark.style.background = tools.color(`--c${k % 9}`);
-      const short = name.replace(/^energy\./, "");   // the title says what all of them are
+      const short = name.replace(/^energy\./, "").replace(/^detected\.force$/, "all detected contacts");   // the title says what all of them are
       entry.append(mark, (group.cut && short.endsWith(group.cut) ? short.slice(0, -group.cut.length) : short) + " ", value);
       keys.append(entry);
       return value;

@@ -16,6 +16,7 @@ NUMBERS = 1_200_000  # of all curves together: 4.8 MB
 MOST = 400  # quantities that can be chosen in the page
 NOISE = 1e-9  # a curve that moves less, in sizes of those of its unit, is noise and not shown at first
 OPEN = 6  # curves of one panel that are shown at first
+CROWD = 200  # coordinates: of so many bodies six curves tell nothing
 LIVELY = 0.02  # of many coordinates, those that move less than this share of the liveliest one are not
 
 
@@ -55,7 +56,7 @@ def curves(
 
 def _order(name: str) -> tuple[int, int]:
     """Energies first, then coordinates and gaps, then everything else, as the solution has them."""
-    return (0 if name.startswith("energy.") else 1 if name.endswith((".gap", ".force")) else 2, 0)
+    return (0 if name.startswith(("energy.", "detected.")) else 1 if name.endswith((".gap", ".force")) else 2, 0)
 
 
 def _columns(solution: Solution, names: list[str]) -> list[tuple[str, str]]:
@@ -109,7 +110,10 @@ def _open(solution: Solution, chosen: list[tuple[str, str]], wanted: Sequence[st
     energies = [name for name in names if name.startswith("energy.")]
     units = dict(chosen)
     gaps, forces = _contacts(solution, units)
-    coordinates = [] if gaps else _lively(solution, units)
+    if "detected.force" in units:
+        forces = ["detected.force", *forces][:OPEN]
+    crowd = len(solution.names.q) > CROWD and bool(energies)
+    coordinates = [] if gaps or crowd else _lively(solution, units)
     return [panel for panel in (gaps, forces, *coordinates, energies) if panel]
 
 

@@ -439,7 +439,9 @@ function makeStage(data, runs, canvas, tools) {
         box.rotation.z = Math.atan2(b.y, b.x) - Math.PI / 2;
       };
     }
-    const made = floor();
+    point(0, 0, a); point(0, 1, b);
+    const wall = Math.abs(b.sub(a).normalize().dot(upward)) < 0.7, made = floor(wall);
+    if (wall) fading.push(made);
     group.add(made);
     return frame => {
       point(frame, 0, a); point(frame, 1, b); b.sub(a).normalize();
@@ -447,10 +449,10 @@ function makeStage(data, runs, canvas, tools) {
       made.quaternion.setFromUnitVectors(zAxis, b);
     };
   }
-  // A floor in space: shadow and a grid that fades away. From behind only the grid is seen, so a wall hides nobody.
-  function floor() {
+  // A floor in space: shadow and a grid that fades away. A wall is smaller, and from behind only a faint grid is seen: it hides nobody.
+  function floor(wall = false) {
     floors++;
-    const made = new T.Group(), reach = size * 2.2, step = 10 ** Math.floor(Math.log10(size / 4)) * [1, 2, 5].find(k => k * 10 ** Math.floor(Math.log10(size / 4)) * 5 >= size / 4);
+    const made = new T.Group(), reach = size * (wall ? 0.7 : 2.2), step = 10 ** Math.floor(Math.log10(size / 4)) * [1, 2, 5].find(k => k * 10 ** Math.floor(Math.log10(size / 4)) * 5 >= size / 4);
     const shade = new T.Mesh(new T.CircleGeometry(reach, 72), new T.ShadowMaterial({opacity: 0.22, depthWrite: false}));
     shade.receiveShadow = true;
     const disk = new T.CircleGeometry(reach, 72, 0), alpha = new Float32Array(4 * disk.attributes.position.count).fill(1);
@@ -470,6 +472,7 @@ function makeStage(data, runs, canvas, tools) {
     });
     materials.push([paint, "--faint"]);
     made.add(base, new T.LineSegments(grid, paint));
+    made.userData.paint = paint;
     if (!sparing) made.add(shade);
     return made;
   }
@@ -653,6 +656,7 @@ function makeStage(data, runs, canvas, tools) {
     runs.forEach((run, k) => { run.frame = at[k]; });
     if (follow >= 0) { runs[0].pose(follow, pose); camera.position.add(pose.p).sub(followed); controls.target.add(pose.p).sub(followed); followed.copy(pose.p); controls.update(); }
     look();
+    for (const made of fading) made.userData.paint.opacity = c.copy(zAxis).applyQuaternion(made.quaternion).dot(b.subVectors(eye.at, made.position)) > 0 ? 1 : 0.3;
     stages.forEach((stage, k) => stage.draw(at[k]));
     contacts.visible = shown.contacts; if (shown.contacts) drawContacts(echoes);
     trails.visible = shown.trails; frames.visible = shown.frames;
