@@ -23,7 +23,7 @@ def check_mass(numbering: Numbering, t: float, q: np.ndarray, parameters: np.nda
     first, n_u = system.starts["u"], numbering.size["u"]
     home, place = np.empty(n_u, np.int64), np.empty(n_u, np.int64)  # of a velocity: its group, and its row there
     groups = []
-    for k, blocks in enumerate(_coupled(len(system.blocks), [kind.blocks for kind in massive])):
+    for k, blocks in enumerate(coupled(len(system.blocks), [kind.blocks for kind in massive])):
         rows = np.concatenate([np.arange(first[b], first[b + 1]) for b in blocks])
         home[rows], place[rows] = k, np.arange(rows.size)
         groups.append((np.zeros((rows.size, rows.size)), rows))
@@ -35,7 +35,7 @@ def check_mass(numbering: Numbering, t: float, q: np.ndarray, parameters: np.nda
         _check_mass(system.name, M, [names[k] for k in rows])
 
 
-def _coupled(n_blocks: int, joined: Sequence[np.ndarray]) -> list[list[int]]:
+def coupled(n_blocks: int, joined: Sequence[np.ndarray]) -> list[list[int]]:
     """Blocks of coordinates in groups: those that stand in one row of `joined` are coupled."""
     group = list(range(n_blocks))
 

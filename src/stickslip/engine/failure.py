@@ -27,6 +27,7 @@ class Failure(NamedTuple):
     rows: tuple[tuple[str, int], ...] = ()  # constraints and contacts that did not close: space and number
     problem: Any = None  # the linearised one-step problem
     names: tuple[str, ...] = ()  # of what did not close and has no number: detected contacts
+    final: bool = False  # whether shorter steps would not help: something is out of its range (`engine.limits`)
 
 
 class Reached(NamedTuple):

@@ -12,6 +12,7 @@ import numpy as np
 from stickslip.engine.detected import own_tables
 from stickslip.engine.failure import Failure, Reached, failure_of, unclosed
 from stickslip.engine.fields import DT, Q_0, RESULTS, T_0, T_1, U_0, Field
+from stickslip.engine.limits import judge, limits_of
 from stickslip.engine.program import Program
 from stickslip.engine.runs import CHUNK_ROWS, ROUNDING, Keep, Rows, Start
 from stickslip.engine.state import State
@@ -94,6 +95,7 @@ class ProgramRun:
         if self.naps and program.watch.size and not self.extra:
             self.tables = own_tables(program)
             allow_naps(self.tables, self.work)
+        self.limits = limits_of(program.numbering)
         if self.extra not in program.kept:
             program.kept[self.extra] = row_plan(program, self.extra)
         self.columns, self.record, self.remembered = program.kept[self.extra]
@@ -288,7 +290,7 @@ class ProgramRun:
     def step(self, count: int) -> Rows:
         """So many steps, or fewer if one fails or the end is reached; `failure` says why."""
         rows = self._steps(count)
-        if self.failure is None or not self.subdivides:
+        if self.failure is None or self.failure.final or not self.subdivides:
             return rows
         begin = time.perf_counter()
         bridge = subdivided(self)
@@ -320,6 +322,13 @@ class ProgramRun:
         self.seconds += time.perf_counter() - begin
         if failed >= 0:
             self.failure = self._describe(failed, last - first)
+        if self.limits is not None:
+            rows[0] = self.row[: self.record.size]
+            self.failure, good = judge(
+                self.limits, rows[: last - first + 1], self.columns, self._parameters, self.failure, self.clock.step
+            )
+            failed, last = -1 if self.failure is None else 0, first + good
+        if failed >= 0:
             # The failed step left its marks in memory: repeat the ones before it, so that the state is that of the last one.
             self._awake()
             self.memory[:] = before
@@ -336,6 +345,10 @@ class ProgramRun:
                 0
             ]  # the loop has looked at the next step to see that it is beyond the end
         return Rows(rows[1 : n + 1], self._iterations[:n].copy(), self._residuals[:n].copy())
+
+    @property
+    def _parameters(self) -> np.ndarray:
+        return self.memory[: self.program.layout.parameters]
 
     @property
     def complete(self) -> bool:

@@ -181,6 +181,7 @@ class Equations:
         where = f"{self.name}: constraint {name!r}"
         text(f"{self.name}: constraint", name)
         rows = _vector(value, where)
+        _refuse_comparisons(rows, where, "the expression that shall be zero, such as x - 1 for x == 1")
         if rows.is_constant():
             raise ModelError(f"{where} depends on nothing; give an expression of coordinates that shall be zero")
         if any(other.name == name for other in self.constraints + self.velocity_constraints):
@@ -218,6 +219,8 @@ class Equations:
         if slip.numel() == 0 and not (numbers["friction"].is_constant() and float(numbers["friction"]) == 0.0):
             raise ModelError(f"{where}: friction needs a slip velocity; give slip= as well")
         gap = None if gap is None else _scalar(gap, f"{where}: gap")
+        if gap is not None:
+            _refuse_comparisons(gap, f"{where}: gap", "the expression that must not be negative, such as y for y >= 0")
         of = self._normal_contacts(where, of)
         contact = DeclaredContact(name, gap, slip, **numbers, of=of)
         if cone is not None:
@@ -276,6 +279,16 @@ def check_law_value(where: str, key: str, value: float) -> None:
         raise ModelError(f"{where}: {key} = {value:g} is out of range; it must be a finite number >= 0")
     if key in ("restitution", "tangential_restitution") and not 0.0 <= value <= 1.0:
         raise ModelError(f"{where}: {key} = {value:g} is out of range; it must lie between 0 and 1")
+
+
+COMPARISONS = (ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_NOT, ca.OP_AND, ca.OP_OR)
+
+
+def _refuse_comparisons(x: ca.SX, what: str, wanted: str) -> None:
+    """A comparison is 0 or 1, wherever it holds or does not, and has no derivative."""
+    for k in range(x.numel()):
+        if not x[k].is_leaf() and x[k].op() in COMPARISONS:
+            raise ModelError(f"{what} is a comparison, {x[k]}; give {wanted}")
 
 
 def _symbolic(x: Any, what: str) -> ca.SX:

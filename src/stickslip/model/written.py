@@ -54,6 +54,9 @@ class WrittenEquations(StateSpace):
         >>> s.constraint((x**2 + y**2 - 1) / 2, name="rod")
         """
         self._own.constraint(g, name=name or f"g{len(self._own.constraints) + 1}")
+        last = self._own.constraints[-1]
+        if last.value.numel() == 1:  # of several rows together, each may have its kinks where the others are not zero
+            refuse_kinks(f"{self.name}: constraint {last.name!r}", last.value, self._named_q, what="it")
         self._switch_last(self._own.constraints, active)
 
     def velocity_constraint(self, gamma: Any, *, active: Any = None, name: str | None = None) -> None:
@@ -81,6 +84,9 @@ class WrittenEquations(StateSpace):
     ) -> None:
         """A unilateral contact: gap g_N(t, q) >= 0, with friction if it has a slip velocity.
 
+        The gap is a distance: only then is its force the normal one, which friction takes its share of. A gap like
+        x**2 + y**2 - R**2, of slope 2 R, has a force 2 R times too small; write sqrt(x**2 + y**2) - R.
+
         `slip` has 1, 2 or 3 components (planar, spatial, or spatial with a drilling component); `friction` is Coulomb's
         coefficient mu >= 0, `restitution` e_N and `tangential_restitution` e_F lie in [0, 1].
 
@@ -104,9 +110,7 @@ class WrittenEquations(StateSpace):
             cone=cone,
             name=where,
         )
-        refuse_kinks(
-            f"{self.name}: contact {where!r}", self._own.contacts[-1].gap, [b.q for b in self.blocks if b.named]
-        )
+        refuse_kinks(f"{self.name}: contact {where!r}", self._own.contacts[-1].gap, self._named_q)
         self._switch_last(self._own.contacts, active)
 
     def friction(
@@ -192,6 +196,10 @@ class WrittenEquations(StateSpace):
                 "system.switch(name, on=expression)"
             )
         return value
+
+    @property
+    def _named_q(self) -> list[ca.SX]:
+        return [b.q for b in self.blocks if b.named]
 
     def _switch_last(self, declared: list[Any], active: Any) -> None:
         """What was declared last exists only where `active` is not zero."""

@@ -11,6 +11,7 @@ import numpy as np
 from stickslip.engine.derive import Model
 from stickslip.engine.failure import Failure
 from stickslip.engine.fields import RESULTS
+from stickslip.engine.limits import judge, limits_of
 from stickslip.engine.program import Program
 from stickslip.engine.runs import Keep, Rows, Start
 from stickslip.engine.state import State
@@ -44,6 +45,7 @@ class EventRun:
 
     def __init__(self, model: Model, programs: Mapping[str, Program], start: Start, options: EventOptions):
         self.options, self.start, self.course = options, start, Course(model, programs, start)
+        self.limits = limits_of(programs["motion"].numbering)
         self.history = HISTORY.get()
         self.done, self.seconds, self.failure, self.first = 0, 0.0, None, 0
         sizes = [self.course.n_q, self.course.n_u, *self.course.percussions]
@@ -82,17 +84,21 @@ class EventRun:
         """So many intervals of the output, or fewer if one fails; `failure` says why."""
         begin, rows, stats = time.perf_counter(), [], []
         for _ in range(count):
-            before = self.state
+            before, row = self.state, self._row()
+            t_1 = self.start.t + (self.first + self.done + 1) * self.start.dt
             try:
                 self._interval(self.first + self.done)
             except Trouble as trouble:
-                t_1 = self.start.t + (self.first + self.done + 1) * self.start.dt
                 self.failure = Failure(t_1, trouble.stage, trouble.residual, str(trouble))
-                done = self.done
+            self.done += 1
+            if self.limits is not None:
+                both, given = np.stack([row, self._row()]), self.start.parameters
+                self.failure, _ = judge(self.limits, both, self.columns, given, self.failure, self.start.dt)
+            if self.failure is not None:
+                done = self.done - 1
                 self.state = before
                 self.first, self.done = before.step - done, done
                 break
-            self.done += 1
             rows.append(self._row())
             stats.append((self._calls, self._drift))
         self.seconds += time.perf_counter() - begin

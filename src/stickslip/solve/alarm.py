@@ -35,8 +35,6 @@ def energy_alarm(solution: Solution, system: System) -> None:
     energy = kinetic + potential
     if len(energy) < 2 or not np.isfinite(energy).all():
         return
-    if kinetic.min() < 0 and _mass_passes_zero(solution, system):
-        return
     moves = max(float(kinetic.max()), float(potential.max() - potential.min()))
     moves = max(moves, ROUNDING * float(np.abs(energy).max()))
     # Not even above the lowest value before: a bound of what `_rise` finds above the lowest that is no dip.
@@ -80,22 +78,6 @@ def _energies(solution: Solution, system: System) -> tuple[np.ndarray, np.ndarra
     values = np.array(list(system.parameter_values(solution.provenance.get("parameters")).values()))
     out = observe(program, values, solution.t, solution.q, solution.u, (KINETIC, POTENTIAL))
     return out["kinetic"][:, 0], out["potential"][:, 0]
-
-
-def _mass_passes_zero(solution: Solution, system: System) -> bool:
-    """Warn if the kinetic energy is negative because the mass matrix is."""
-    row = int(np.argmax(solution.kinetic < 0))
-    parameters = np.array(list(system.parameter_values(solution.provenance.get("parameters")).values()))
-    M = prepare(system).numbering.matrix("M", float(solution.t[row]), solution.q[row], parameters)
-    least = float(np.linalg.eigvalsh(M)[0])
-    if least > 0:
-        return False
-    message = (
-        f"a mass has passed zero by t = {solution.t[row]:.6g}: the mass matrix has the eigenvalue {least:.3g} and the kinetic "
-        f"energy is {solution.kinetic[row]:.3g} there. What follows is not mechanics (energy_alarm=False silences this)"
-    )
-    warnings.warn(message, EnergyWarning, stacklevel=5)
-    return True
 
 
 def _known_to(solution: Solution) -> float:

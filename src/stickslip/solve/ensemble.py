@@ -14,6 +14,7 @@ import numpy as np
 from stickslip.engine.check import check_initial_state, check_laws, check_mass
 from stickslip.engine.fields import Q_0, U_0
 from stickslip.engine.layout import slices
+from stickslip.engine.limits import RangeRows
 from stickslip.engine.observe import observe
 from stickslip.engine.run import NOTHING, ProgramRun
 from stickslip.engine.runs import CHUNK_ROWS, Start
@@ -177,6 +178,13 @@ def run_many(
     )
     for k in np.flatnonzero(steps < later[-1]) if later.size else ():
         steps[k] = _with_all_solvers(run, inputs[mine[k]], later, out[k])
+    if run.limits is not None:
+        columns = [slices(run.columns)[name] for name in ("t", "q_1", "u_1", "P.N")]
+        for k in np.flatnonzero(steps >= later[-1]) if later.size else ():
+            t, q, u, P_N = (out[k][:, at] for at in columns)
+            motion = RangeRows(t[:, 0], q, u, None, P_N)
+            if run.limits.breach(motion, inputs[mine[k], : layout.parameters]) is not None:
+                steps[k] = 0
     results[np.ix_(mine, np.flatnonzero(at > 0))] = out
     done[mine] = steps
 

@@ -172,10 +172,6 @@ class SwitchingRun(ProgramRun):
         self.row = out.results[-1]
         return out
 
-    @property
-    def _parameters(self) -> np.ndarray:
-        return self.memory[: self.program.layout.parameters]
-
     def _wide(self, rows: Rows) -> Rows:
         self.row = np.concatenate([self.row[: self.record.size], self.values])
         return rows._replace(results=np.hstack([rows.results, np.tile(self.values, (len(rows.results), 1))]))
