@@ -1,11 +1,19 @@
 """The ladder of a step: what Newton's method does not solve, redundant joints, and errors that inform."""
 
 import pickle
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import stickslip as ss
+from stickslip.engine.newton import ATTEMPTS
+from stickslip.engine.run import ATTEMPTED
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "bench"))
+import hard_cases as hard
+import painleve
 
 
 def door() -> ss.System:
@@ -47,6 +55,38 @@ def test_a_stack_of_boxes_that_bounce_is_solved_and_says_by_what():
     assert solution.stats.residuals.max() < 1e-8
     assert sum(solution.stats.solved_by.values()) == 50
     assert "solved by newton" in str(solution.stats)
+
+
+def test_every_attempt_has_a_name():
+    assert len(ATTEMPTED) == ATTEMPTS.size
+    named = {name: [a for a, each in zip(ATTEMPTS, ATTEMPTED, strict=True) if each == name] for name in ATTEMPTED}
+    assert all(a["soft"] != 0 and not a["sweeps"] for a in named["newton with compliance"])
+    assert all(a["sweeps"] > 0 for a in named["newton after gauss-seidel"])
+    assert all(a["prox"] != 1 for a in named["newton with another prox parameter"])
+    assert all(a["step"] < 1 for a in named["newton with half steps"])
+
+
+def test_a_contact_that_can_neither_be_open_nor_closed_closes_early():
+    """Generalized-alpha: closed, its friction opens it; open, it penetrates."""
+    system = hard.stack(6, e=0.2, seed=10, space=False)
+    solution = ss.solve(system, t_end=0.04, dt=2e-3, method="generalized-alpha", progress=False)
+    assert solution.stats.residuals.max() < 1e-8
+    assert solution.stats.solved_by["contacts closed early"] >= 1
+    assert solution.gap.min() > -1e-8
+    # A step acts at gaps of the order of dt^2 times the accelerations, in this step only.
+    pushed = np.where(solution.P_N[1:] > 1e-6, solution.gap[1:], 0.0)
+    assert 1e-9 < pushed.max() < 1e-4
+    assert (pushed.max(axis=1) > 1e-9).sum() == solution.stats.solved_by["contacts closed early"]
+    state = solution.state
+    again = ss.solve(system, t_end=0.044, dt=2e-3, method="generalized-alpha", start=state, progress=False)
+    whole = ss.solve(system, t_end=0.044, dt=2e-3, method="generalized-alpha", progress=False)
+    assert np.array_equal(again.q[-1], whole.q[-1])
+
+
+def test_sliding_of_order_two_gives_way_where_it_has_no_solution():
+    start = painleve.starts(7)[6]
+    what, _ = painleve.judge(painleve.rod(), "generalized-alpha:friction=smooth", start)
+    assert what == "valid"
 
 
 def test_convergence_errors_are_pickled():

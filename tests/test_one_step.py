@@ -14,6 +14,7 @@ import stickslip as ss
 from stickslip.nonsmooth import SOLVERS, contacts, from_bodies, load_fclib, save_fclib, solve
 from stickslip.nonsmooth.examples import brick_wall, random_contacts, tower
 from stickslip.nonsmooth.laws import derivative, project
+from stickslip.nonsmooth.magnify import disagreement, magnified
 from stickslip.nonsmooth.modes import enumerate_modes, mode_count
 from stickslip.nonsmooth.problem import elements_rows
 
@@ -94,6 +95,46 @@ def test_random_problems(dimension, most):
         else:
             unsolved += not found.no_solution
     assert unsolved <= (0 if dimension == 2 else 1 + count // 1000)
+
+
+def faces(n: int, delta: float, seed: int):
+    """Plates on each other, four corners each, that are pushed gently; corners differ by delta in their slip."""
+    rng, rows = np.random.default_rng(seed), []
+    for k in range(n):
+        for x, y in [(-0.1, -0.1), (-0.1, 0.1), (0.1, -0.1), (0.1, 0.1)]:
+            for d in np.eye(3)[[2, 0, 1]]:
+                row = np.zeros((n, 6))
+                row[k] = [*d, *np.cross([x, y, -0.05], d)]
+                if k:
+                    row[k - 1] = [*-d, *-np.cross([x, y, 0.05], d)]
+                rows.append(row.ravel())
+    G, m = np.array(rows), np.tile([1, 1, 1, 1 / 300, 1 / 300, 1 / 150], n)
+    free = rng.normal(scale=0.02, size=(n, 6))
+    free[:, 2] = -0.02
+    q = G @ free.ravel()
+    q.reshape(-1, 3)[:, 1:] += delta * rng.normal(size=(4 * n, 2))
+    return contacts(G / m @ G.T, q, mu=[0.5] * (4 * n))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_contacts_that_cannot_all_stick_slip_with_all_their_friction(seed):
+    problem = faces(3, 1e-7, seed)
+    start = solve(problem, "gauss-seidel", tol=3e-6)
+    assert 1e-9 < start.residual < 1e-5
+    missed = disagreement(problem, start.reaction, start.velocity, 1e-3)
+    stick = missed != 0
+    assert 1e-8 < np.abs(missed).max() < 1e-6
+    assert np.abs(problem.W.toarray()[:, stick] @ missed[stick]).max() < 1e-12  # W = W^T: no multipliers change it
+    reaction, count = magnified(problem, start.reaction.copy(), 1e-11)
+    assert count > 3
+    slips = full = 0
+    u, laws = problem.velocity_of(reaction), problem.laws
+    for b in np.flatnonzero(laws.kind == 2):
+        rows, radius = slice(laws.start[b], laws.start[b] + 2), laws.mu[b] * reaction[laws.normal[b]]
+        if np.linalg.norm(u[rows]) > 1e-9 and radius > 0:
+            slips += 1
+            full += np.linalg.norm(reaction[rows] + radius * u[rows] / np.linalg.norm(u[rows])) < 1e-2 * radius
+    assert slips == full > 0
 
 
 def test_enumeration_agrees_with_the_robust_method_and_proves_that_nothing_exists():

@@ -43,7 +43,10 @@ def test_an_atom_of_a_box_does_not_fall_through_the_floor(method):
     assert q[-1, 2] > 0.04
 
 
-@pytest.mark.parametrize("method", ["moreau", "rattle", "theta", "lobatto"])
+@pytest.mark.parametrize(
+    "method",
+    ["moreau", "moreau-symmetric", "moreau-variational", "rattle", "theta", "lobatto", "generalized-alpha"],
+)
 def test_heavy_boxes_rest_on_light_ones(method):
     """Each is 1e4 times as heavy as the one below."""
     s = ss.System("boxes")

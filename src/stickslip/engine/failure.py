@@ -62,6 +62,9 @@ def failure_of(reached: Reached, trouble: Rescue | None, rows: tuple[tuple[str, 
         remedy = (
             "a smaller dt does not help; less friction, another geometry or an impact law with other restitution does"
         )
+    elif trouble.repeats:
+        tried += "; contacts that are closed, or slip, do not stay so, and vice versa: such sets of contacts repeat"
+        remedy = "a smaller dt may help, or a method that decides about contacts once in a stage, such as rattle"
     elif residual < ROUND_OFF:
         remedy = f"tol = {tolerance:g} is below rounding: take tol={10 * residual:.0e} or more"
     elif not np.isfinite(residual):

@@ -112,6 +112,8 @@ Q_0, U_0 = Field("q_0", Q), Field("u_0", U)
 Q_1, U_1, PERCUSSIONS = Field("q_1", Q), Field("u_1", U), Multipliers("P")
 # Never written: where iterations start that shall not remember the last step.
 COLD = Multipliers("zero")
+# Zero, but for contacts that must close at this gap already for a step to have a solution (`engine.rescue`).
+EARLY = Field("early", N)
 
-GIVEN = (T_0, T_1, DT, Q_0, U_0, *COLD.fields)
+GIVEN = (T_0, T_1, DT, Q_0, U_0, *COLD.fields, EARLY)
 RESULTS = (Q_1, U_1, *PERCUSSIONS.fields)

@@ -61,10 +61,10 @@ def close_all(tables: Tables, k: int, memory: np.ndarray, work: Work) -> bool:
             for b in range(group.law, group.law_1):
                 law, at = tables.laws[b], element + b - group.law_0
                 found = True
-                if law.own == 0:
-                    return False
                 if offset == IDLE or work.branch[at] == OFF:
                     continue
+                if law.own == 0:
+                    return False
                 if law.open_where >= 0 and memory[law.open_where + tables.dofs[row + law.column]] > 0.0:
                     continue
                 work.branch[at] = CLOSED

@@ -2,6 +2,12 @@
 
 Each step solves the laws of the linearised stage to the end, by the cheapest solver that can, and is taken as far as the
 residual of the stage (the natural map) falls. What it finds is a start from which the compiled loop goes on, and tests.
+
+Where laws of a stage apply only in sets of contacts that other laws of the same stage decide (closed in position, then in
+velocity), the residual jumps with these sets: steps that change them are taken whole. There is not always a solution. In the
+generalized-alpha method positions see the friction of accelerations: a contact may open if its friction acts, and
+penetrate if it does not. Then the sets repeat, and these contacts are closed at the gap that they open to (the field EARLY,
+of the order of dt^2 times the accelerations), for this step.
 """
 
 from __future__ import annotations
@@ -10,13 +16,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stickslip.engine.fields import EARLY, Space
+from stickslip.engine.layout import Layout
 from stickslip.engine.local import LocalProblem, evaluate_stage, local_problem
 from stickslip.engine.tables import Tables
-from stickslip.engine.work import Options, Work
+from stickslip.engine.work import IDLE, Options, Work
+from stickslip.nonsmooth.cones import NORMAL
 from stickslip.nonsmooth.problem import Problem
 from stickslip.nonsmooth.solvers import OneStepSolution, solve_shortly
 
-STEPS = 8  # of the outer iteration
+STEPS, SET_STEPS = 8, 30  # of the outer iteration; of one that also looks for sets of contacts
+REPEATS = 0.5  # of a residual: sets that return with more than this share of it repeat
+BEYOND = 1.01  # of the gap that a contact opens to: where it is closed early
 SHARES = (1.0, 0.5, 0.25, 0.1, 0.03)
 INEXACT = 1e-4  # of the residual of the stage: how well its linearised problem is solved
 EXACT, ROUGH = 1e-12, 1e-6  # relative residuals of a linearised problem: where rounding ends, and what is worth a step
@@ -31,6 +42,8 @@ class Rescue(NamedTuple):
     problem: Problem | None
     no_solution: bool
     errors: np.ndarray  # of all rows, in the measure of the residual
+    early: float = 0.0  # largest gap at which a contact was closed
+    repeats: bool = False  # sets of contacts
 
 
 class Unknowns:
@@ -60,18 +73,69 @@ class Unknowns:
             self._memory[place] = x[part]
 
 
-def rescue(tables: Tables, k: int, memory: np.ndarray, work: Work, options: Options) -> Rescue:
+class Sets:
+    """The marks of a stage that its own laws read: which contacts are closed, or slip."""
+
+    def __init__(self, tables: Tables, k: int, memory: np.ndarray, work: Work, layout: Layout):
+        stage, self._memory, self._work = tables.problems[k], memory, work
+        marks, heads = [], []
+        early = range(layout.start[EARLY], layout.start[EARLY] + layout.size[EARLY])
+        starts = [start for each, start in layout.start.items() if each.space is Space.N]
+        for g in range(stage["group_0"], stage["group_1"]):
+            group = tables.groups[g]
+            laws = tables.laws[int(group["law"]) : int(group["law_1"])]
+            read = {int(law[key]) for law in laws for key in ("open_where", "only_where", "except_where")}
+            inputs = tables.places[int(group["inputs"]) : int(group["inputs"] + group["n_in"])]["start"]
+            can_be_early = any(int(start) in early for start in inputs)
+            kind = tables.kinds[group["kind"]]
+            for number in range(int(kind["count"])):
+                row = int(kind["first"] + number * kind["width"])
+                for law in (each for each in laws if each["mark"] >= 0 and int(each["mark"]) in read):
+                    place = int(law["mark"] + tables.dofs[row + law["column"]])
+                    marks.append(place)
+                    if can_be_early and law["kind"] == NORMAL and law["open_where"] < 0:
+                        own = place - max(start for start in starts if start <= place)
+                        heads.append((place, int(group["instance"] + number), int(law["y"]), early[own]))
+        self.marks = np.unique(np.array(marks, np.int64))
+        self._heads = np.array(heads, np.int64).reshape(-1, 4)
+        self._past: list[tuple[bytes, float, np.ndarray]] = []  # marks, residual and gaps of contacts
+
+    def get(self) -> bytes:
+        """Which contacts and elements of friction are in which set."""
+        return np.asarray(self._memory[self.marks] > 0.0).tobytes()
+
+    def repeat(self, error: float) -> list[np.ndarray]:
+        """Gaps of the contacts in all steps since the sets were the present ones, with no smaller residual; [] if never."""
+        at = self._work.offset[self._heads[:, 1]]
+        gaps = np.where(at == IDLE, np.inf, self._work.outputs[np.where(at == IDLE, 0, at + self._heads[:, 2])])
+        self._past.append((self.get(), error, np.where(self._memory[self._heads[:, 0]] > 0.0, gaps, 0.0)))
+        for i in range(len(self._past) - 2, -1, -1):
+            if self._past[i][0] == self._past[-1][0] and error > REPEATS * self._past[i][1]:
+                return [gaps for _, _, gaps in self._past[i:]]
+        return []
+
+    def close_early(self, gaps: list[np.ndarray]) -> float:
+        """Close those contacts early that were open in some of these steps and not in others; the largest gap."""
+        widest, least = np.max(gaps, axis=0), np.min(gaps, axis=0)
+        change = (widest > 0.0) & (least == 0.0) & np.isfinite(widest)
+        self._memory[self._heads[change, 3]] += BEYOND * widest[change]
+        self._past.clear()
+        return float(widest[change].max(initial=0.0))
+
+
+def rescue(tables: Tables, k: int, memory: np.ndarray, work: Work, options: Options, layout: Layout) -> Rescue:
     """Solve stage k from the start of the compiled iterations, with multipliers of zero; the memory holds what was found."""
     groups = tables.groups.copy()
     groups["gap_kernel"] = 0  # no instance is idle here: the linearised problem has all contacts
     tables = tables._replace(groups=groups)
-    unknowns, solvers = Unknowns(tables, k, memory), []
+    _drop_choices(tables, k, memory)
+    unknowns, sets, solvers = Unknowns(tables, k, memory), Sets(tables, k, memory, work, layout), []
     x = work.start[: int(tables.problems[k]["n"])].copy()
     x[int(tables.problems[k]["n_smooth"]) :] = 0.0
     unknowns.set(x)
     error = evaluate_stage(tables, k, memory, work, options, True)
-    best, least, last, none = x, error, None, False
-    for _ in range(STEPS):
+    best, least, last, none, early, repeats = x, error, None, False, 0.0, False
+    for _ in range(SET_STEPS if sets.marks.size else STEPS):
         if error < options.tolerance or not np.isfinite(error):
             break
         local = local_problem(tables, k, memory, work)
@@ -84,25 +148,46 @@ def rescue(tables: Tables, k: int, memory: np.ndarray, work: Work, options: Opti
         if found.no_solution or not found.residual < 1.0:
             break
         local.step(found.reaction, work)
-        step, before, tried = work.x["step"][: x.size].copy(), error, []
+        step, before, tried, were = work.x["step"][: x.size].copy(), error, [], sets.get()
         for share in SHARES:
             unknowns.set(x - share * step)
             error = evaluate_stage(tables, k, memory, work, options, False)
             tried.append((error, share))
-            if error < before:
+            if error < before or (sets.marks.size and sets.get() != were):
                 break
-        error, share = min(tried)  # where no share helps, sets of contacts that apply have changed: go on from the best
+        # where no share helps, sets of contacts that apply have changed: go on from the best
+        error, share = tried[-1] if sets.marks.size else min(tried)
         x = x - share * step
         unknowns.set(x)
-        evaluate_stage(tables, k, memory, work, options, False)
+        error = evaluate_stage(tables, k, memory, work, options, False)
         if error < least:
             best, least = x, error
+        if sets.marks.size and error > options.tolerance and (gaps := sets.repeat(error)):
+            repeats, closed = True, sets.close_early(gaps)
+            if closed == 0.0:
+                break
+            early, best, least = max(early, closed), x, np.inf
+            error = evaluate_stage(tables, k, memory, work, options, False)
     unknowns.set(best)
     evaluate_stage(tables, k, memory, work, options, False)
     rows = work.x[: x.size]
-    return Rescue(
-        least < options.tolerance, least, tuple(solvers), last, none, np.abs(rows["residual"] * rows["factor"])
-    )
+    errors = np.abs(rows["residual"] * rows["factor"])
+    return Rescue(least < options.tolerance, least, tuple(solvers), last, none, errors, early, repeats)
+
+
+def _drop_choices(tables: Tables, k: int, memory: np.ndarray) -> None:
+    """Laws that a mask chooses, and whose z is not their unknown alone, make room for those of the other elements.
+
+    They are finer ones that hold where no contact changes its status (`schemes.alpha_sliding`); no solver of laws knows them.
+    """
+    stage = tables.problems[k]
+    for group in tables.groups[stage["group_0"] : stage["group_1"]]:
+        kind = tables.kinds[group["kind"]]
+        rows = int(kind["first"]) + int(kind["width"]) * np.arange(int(kind["count"]))
+        for law in tables.laws[int(group["law"]) : int(group["law_1"])]:
+            if law["own"] == 0 and law["only_where"] >= 0:
+                at = int(law["only_where"]) + tables.dofs[rows + law["column"]]
+                memory[at[:, None] + np.arange(int(law["rows"]))] = -1.0
 
 
 def solve_local(local: LocalProblem, tolerance: float) -> OneStepSolution:

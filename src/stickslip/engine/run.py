@@ -11,7 +11,7 @@ import numpy as np
 
 from stickslip.engine.detected import own_tables
 from stickslip.engine.failure import Failure, Reached, failure_of, unclosed
-from stickslip.engine.fields import DT, Q_0, RESULTS, T_0, T_1, U_0, Field
+from stickslip.engine.fields import DT, EARLY, Q_0, RESULTS, T_0, T_1, U_0, Field
 from stickslip.engine.limits import judge, limits_of
 from stickslip.engine.program import Program
 from stickslip.engine.runs import CHUNK_ROWS, ROUNDING, Keep, Rows, Start
@@ -24,6 +24,14 @@ GO_ON, STOPPED = 1, 2
 LOOP, PACE = "loop", "pace"  # what a program keeps: the compiled loop, seconds of a step of the last run
 FIRST_ROWS = 64  # of the first chunk: a run may be slower than the one before, and wants to be interrupted
 CHEAP = 5  # attempts of the compiled loop before other solvers are asked
+# What the attempts of the compiled loop are (`engine.newton.ATTEMPTS`), as `solved_by` counts them.
+COMPLIANT, SWEPT, OTHER_PROX = (
+    "newton with compliance",
+    "newton after gauss-seidel",
+    "newton with another prox parameter",
+)
+ATTEMPTED = ("newton", "newton from zero", *3 * [COMPLIANT], *2 * [SWEPT], *6 * [COMPLIANT], SWEPT, *2 * [OTHER_PROX])
+ATTEMPTED = (*ATTEMPTED, "newton with half steps")
 NOTHING = np.zeros((0, 4), np.int64)  # a program without instructions
 CHUNK_SECONDS = 0.1  # of compiled steps between two looks at the clock and at Ctrl-C
 MOST_DENSE = 3000  # unknowns of a linearised problem that is solved as a dense one
@@ -52,6 +60,7 @@ class ProgramRun:
         self.rescued_by: dict[str, int] = {}  # how often which solver found what Newton's method did not
         self.subdivides, self.subdivided = start.subdivide, 0
         self._trouble: Any = None
+        self._early = False  # whether contacts are closed early in the present step
         self.crowd: Any = None  # solves stages with many contacts, where there are (`engine.crowd`)
         self._sizes = start.sizes
         self._use(program)
@@ -162,7 +171,8 @@ class ProgramRun:
         options, where = evaluate or cheap, (-1, -1)
         signals[RESUMED] = 0
         while True:
-            loop, until = self.program.kept.get(LOOP) or self._first_loop(), last if options is cheap else done + 1
+            alone = self._early or options is not cheap
+            loop, until = self.program.kept.get(LOOP) or self._first_loop(), done + 1 if alone else last
             done, failed = loop(
                 tables,
                 begin,
@@ -178,7 +188,9 @@ class ProgramRun:
                 rows,
                 *stats,
             )
-            if failed < 0 and options is not cheap and done == until < last:
+            if failed < 0 and self._early:
+                self._early, self.memory[self.program.layout.places(EARLY)] = False, 0.0
+            if failed < 0 and alone and done == until < last:
                 options = cheap  # what one step needed the next one may not
                 continue
             if failed < 0 or signals[RESUMED] != STOPPED:  # what does not settle in turn cannot be resumed
@@ -216,10 +228,12 @@ class ProgramRun:
             nothing = np.zeros(int(self.tables.problems[failed]["n"]))
             self._trouble = Rescue(False, np.inf, ("contact sweeps", "robust"), None, False, nothing)
             return False
-        self._trouble = rescue(self.tables, failed, self.memory, self.work, self.options)
+        self._trouble = rescue(self.tables, failed, self.memory, self.work, self.options, self.program.layout)
+        self._early = self._early or self._trouble.early > 0.0
         if self._trouble.solved:
-            for solver in self._trouble.solvers[-1:]:
-                self.rescued_by[solver] = self.rescued_by.get(solver, 0) + 1
+            solvers = [name for name in self._trouble.solvers if name != "start"]
+            by = "contacts closed early" if self._trouble.early > 0.0 else (solvers or ["robust"])[-1]
+            self.rescued_by[by] = self.rescued_by.get(by, 0) + 1
         return self._trouble.solved
 
     def _first_loop(self) -> Callable[..., tuple[int, int]]:
@@ -279,11 +293,10 @@ class ProgramRun:
     @property
     def solved_by(self) -> dict[str, int]:
         """How many stages each means has solved: Newton's method from its first start, from zero, or what came after."""
-        counts, rescued = self.work.solved_by, sum(self.rescued_by.values())
-        swept = self.swept
-        newton = int(counts[0]) - rescued - sum(swept.values())
-        own = {**swept, "newton": newton, "newton from zero": int(counts[1])}
-        own |= {"newton with compliance": int(counts[2:].sum())} | self.rescued_by
+        own = {"newton": -sum(self.rescued_by.values()) - sum(self.swept.values())}  # whose last test counts as one
+        for name, count in zip(ATTEMPTED, self.work.solved_by, strict=False):
+            own[name] = own.get(name, 0) + int(count)
+        own = {**self.swept, **own, **self.rescued_by}
         own |= {"subdivision": self.subdivided}
         return {name: count for name, count in own.items() if count}
 

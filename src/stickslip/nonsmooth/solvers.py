@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stickslip.errors import OptionError, unknown_name
+from stickslip.nonsmooth.magnify import magnified
 from stickslip.nonsmooth.modes import MOST_MODES, enumerate_modes, mode_count
 from stickslip.nonsmooth.operator import size_of
 from stickslip.nonsmooth.polish import polish
@@ -17,7 +18,7 @@ from stickslip.nonsmooth.proximal import OUTER, Scratch, error_of, newton, robus
 from stickslip.nonsmooth.sweeps import MEMORY, sweeps
 
 SMALLEST_TOL = 1e-13  # relative; rounding of W r + q reaches it
-ROUNDS = 12  # of ADMM and Newton
+ROUNDS, FEW_ROUNDS = 12, 3  # of ADMM and Newton
 STIFF = 1e4  # kappa of Newton's method: so large that few proximal steps are needed
 
 
@@ -77,10 +78,13 @@ def _newton(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, in
     return r, count + more
 
 
-def _robust(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, int]:
-    _, factored, steps = robust(problem.operator, problem.laws, problem.scales, r, tol, ROUNDS, _scratch(problem))
-    r, more = polish(problem, r, tol)
-    return r, factored + steps + more
+def _robust(rounds: int) -> SolverFunction:
+    def run(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, int]:
+        _, factored, steps = robust(problem.operator, problem.laws, problem.scales, r, tol, rounds, _scratch(problem))
+        r, more = polish(problem, r, tol)
+        return r, factored + steps + more
+
+    return run
 
 
 def _modes(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, int]:
@@ -91,16 +95,17 @@ def _modes(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, int
 SOLVERS: dict[str, SolverFunction] = {
     "newton": _newton,
     "gauss-seidel": _sweeps(20_000),
-    "robust": _robust,
+    "robust": _robust(ROUNDS),
     "enumeration": _modes,
 }
 # `best`: whether a rung starts from the best that was found so far, or from the given start. The robust method finds
 # more from there than from sweeps that stalled.
 LADDER: tuple[tuple[str, SolverFunction, bool], ...] = (
     ("gauss-seidel", _sweeps(60), False),
-    ("robust", _robust, False),
+    ("robust", _robust(ROUNDS), False),
+    ("magnified", magnified, True),
     ("newton", _newton, True),
-    ("robust", _robust, True),
+    ("robust", _robust(ROUNDS), True),
     ("gauss-seidel", _sweeps(20_000), True),
 )
 
@@ -114,7 +119,13 @@ def _scratch(problem: Problem) -> Scratch:
 
 def solve_shortly(problem: Problem, start: np.ndarray, tol: float) -> OneStepSolution:
     """The rungs of "auto" that are worth their time inside a run: its problems come here because they are not easy."""
-    ladder: list[tuple[str, SolverFunction, bool]] = [("robust", _robust, False), ("newton", _newton, True)]
+    ladder: list[tuple[str, SolverFunction, bool]] = [
+        ("robust", _robust(FEW_ROUNDS), False),
+        ("magnified", magnified, True),
+        ("robust", _robust(ROUNDS), False),
+        ("magnified", magnified, True),
+        ("proximal newton", _newton, True),
+    ]
     if 0 < mode_count(problem.laws) <= FEW_MODES:
         ladder.append(("enumeration", _modes, False))
     return _climb(problem, ladder, start, tol)
@@ -126,8 +137,9 @@ def solve(
     """Solve a one-step problem to the relative natural map `tol`, from the multipliers `start` (zero).
 
     solver: "newton" (semismooth, with a merit function), "gauss-seidel" (with Anderson acceleration), "robust" (ADMM, then
-    proximal Newton), "enumeration" (few planar contacts: complete), or "auto", which starts with the cheap ones. A problem
-    that is not solved is returned with converged=False and the best that was found; nothing is hidden.
+    proximal Newton), "enumeration" (few planar contacts: complete), or "auto", which starts with the cheap ones and also
+    magnifies small disagreements of sticking contacts. A problem that is not solved is returned with converged=False and
+    the best that was found; nothing is hidden.
 
     >>> from stickslip.nonsmooth import contacts
     >>> found = solve(contacts([[1.0, 0.0], [0.0, 1.0]], [-2.0, 1.0], mu=[0.3]))      # a ball that hits the floor and slips
