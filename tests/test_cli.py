@@ -466,7 +466,7 @@ def test_compare_shows_methods_side_by_side(stick, monkeypatch, tmp_path):
     methods = "rattle,theta:theta=1,schatzman-paoli"
     result = stick("compare", "rotating_bouncing_ball", "--methods", methods, "--set", "case=2", "--out", "there")
     assert result.code == 0, result.err
-    for text in ("rattle", "theta:theta=1.0", "µs a step", "penetration", "E remainder", "cannot treat friction"):
+    for text in ("rattle", "theta:theta=1.0", "µs per step", "penetration", "E remainder", "cannot treat friction"):
         assert text in result.out
     assert (tmp_path / "there" / "rotating_bouncing_ball_comparison.png").stat().st_size > 10_000
 

@@ -116,8 +116,16 @@ def test_a_solution_without_a_picture_in_a_notebook():
 
 def test_studies_in_a_notebook():
     solution = ss.solve(ss.benchmarks.bouncing_ball(), t_end=0.6, dt=1e-3, progress=False)
-    for study in (ss.events(solution), ss.energy_ledger(solution, ss.benchmarks.bouncing_ball())):
-        assert str(study).split()[0] in read(study._repr_html_())
+    ball = ss.benchmarks.bouncing_ball()
+    for study in (
+        ss.events(solution),
+        solution.stats,
+        ss.energy_ledger(solution, ball),
+        ss.compare(ball, ["rattle"], 0.1, 1e-2),
+    ):
+        html = study._repr_html_()
+        assert str(study).split()[0] in read(html)
+        assert ("<img" in html) == hasattr(study, "plot")
     s, period = ss.benchmarks.impact_oscillator(), 2.0
     given = {"period": period, "count": 4, "transient": 4}
     found = [

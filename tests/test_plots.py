@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 
 import stickslip
+import stickslip as ss
 from stickslip import plots
 from stickslip.errors import OptionError, ResultFileError
 from stickslip.plots.overview import _groups_of_like_scale
@@ -266,3 +267,29 @@ def test_studies_are_drawn_into_axes_of_the_user():
     ax = figure.add_subplot()
     assert plots.plot_section(section, "x", "x_dot", ax=ax) is figure
     np.testing.assert_array_equal(ax.lines[0].get_xdata(), section["x"])
+
+
+def test_the_overview_of_many_bodies_shows_the_liveliest_and_no_quaternions():
+    s = ss.System("twelve balls")
+    for k in range(12):
+        state = {"position": [k, 0, 0], "velocity": [0, 1e-3 if k < 6 else k, 0], "angular_velocity": [0, 0, 1]}
+        s.add(ss.RigidBody(f"ball {k}", mass=1.0, inertia=[0.1] * 3, **state))
+    figure = ss.solve(s, t_end=0.1, dt=1e-2, progress=False).plot()
+    titles = [ax.get_title(loc="left") for ax in figure.axes]
+    assert "orientation" not in titles
+    drawn = [line.get_label() for line in figure.axes[titles.index("positions")].lines]
+    assert drawn == [f"ball {k} $y$" for k in range(6, 12)]
+
+
+def test_cut_peaks_leave_no_empty_half():
+    from matplotlib.figure import Figure
+
+    from stickslip.plots.chosen import cut_peaks
+
+    ax, force = Figure().add_subplot(), np.full(1000, 1.0)
+    force[500] = 1000.0
+    ax.plot(force)
+    cut_peaks(ax, [force], "N")
+    low, high = ax.get_ylim()
+    assert 0.5 < low < 1.0 < high <= 1.5
+    assert ax.get_title(loc="right") == "peaks to 1e+03 N"

@@ -29,7 +29,7 @@ class ShownWithFigure(ShownAsText):
         picture = BytesIO()
         figure.savefig(picture, format="png", dpi=80)
         text = b64encode(picture.getvalue()).decode()
-        return f'{super()._repr_html_()}<img alt="figure" src="data:image/png;base64,{text}">'
+        return f'{super()._repr_html_()}<img alt="figure" style="max-width:100%" src="data:image/png;base64,{text}">'
 
 
 def html_table(rows: Sequence[Sequence[Any]], header: Sequence[str] = (), more: int = 0) -> str:

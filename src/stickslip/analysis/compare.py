@@ -13,18 +13,18 @@ from stickslip.analysis.ledger import EnergyLedger, energy_ledger
 from stickslip.analysis.runs import Outcome, attempt, schemes_of
 from stickslip.errors import OptionError
 from stickslip.model.system import System
-from stickslip.notebook import ShownAsText
+from stickslip.notebook import ShownWithFigure
 from stickslip.schemes import Scheme
 from stickslip.solution import Solution
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-HEADER = ("method", "µs a step", "iterations", "penetration", "|g|", "|g_dot|", "|gamma|", "E end", "E remainder")
+HEADER = ("method", "µs per step", "iterations", "penetration", "|g|", "|g_dot|", "|gamma|", "E end", "E remainder")
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison(ShownAsText):
+class Comparison(ShownWithFigure):
     """What several methods made of one system, in the order in which they were named; prints as a table.
 
     `ledgers` holds the energy ledger of each method that has a solution.

@@ -27,7 +27,7 @@ import numpy as np
 from stickslip.analysis.runs import Outcome, attempt, schemes_of
 from stickslip.errors import OptionError, StickslipError, unknown_name
 from stickslip.model.system import System
-from stickslip.notebook import ShownAsText
+from stickslip.notebook import ShownWithFigure
 from stickslip.schemes import Scheme
 from stickslip.schemes.spec import label, scheme_of
 from stickslip.solution import Solution
@@ -66,7 +66,7 @@ class MeasuredRun:
 
 
 @dataclass(frozen=True)
-class Convergence(ShownAsText):
+class Convergence(ShownWithFigure):
     """The result of a study; prints as a table.
 
     >>> import stickslip as ss

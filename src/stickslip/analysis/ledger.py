@@ -28,7 +28,7 @@ import numpy as np
 from stickslip.analysis.pairs import work_of_detected
 from stickslip.errors import OptionError
 from stickslip.model.system import System
-from stickslip.notebook import ShownAsText
+from stickslip.notebook import ShownWithFigure
 from stickslip.solution import Solution
 from stickslip.solve.flows import work_of_steps
 
@@ -47,7 +47,7 @@ MEANING = {
 
 
 @dataclass(frozen=True, eq=False)
-class EnergyLedger(ShownAsText):
+class EnergyLedger(ShownWithFigure):
     """What changed the energy of a run, n steps of it; positive entries put energy into the system.
 
     `kinetic` and `potential` have n + 1 rows, the entries n rows. `impacts` has a column for each normal contact,

@@ -116,8 +116,8 @@ def cut_peaks(ax: Axes, columns: Sequence[np.ndarray], unit: str) -> None:
         return
     most, peak = float(np.quantile(finite, 0.99)), float(finite.max())
     if 0 < PEAK * most < peak:
-        low, high = ax.get_ylim()
-        ax.set_ylim(max(low, -1.5 * most), min(high, 1.5 * most))
+        room = 0.08 * most  # what never changes its sign gets no empty half
+        ax.set_ylim(max(low - room, -1.5 * most), min(high + room, 1.5 * most))
         ax.set_title(f"peaks to {peak:.2g} {unit}".rstrip(), loc="right", fontsize=SMALL, color=SOFT)
 
 

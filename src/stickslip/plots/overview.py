@@ -28,6 +28,8 @@ NOISE = 1e-12
 PERSISTENT = 0.8
 """Contact in more than this part of the steps is shown by its forces, other contact by percussions."""
 MOST_PANELS = 4  # of a column
+LIVELY = 0.02  # of too many curves, those that move less than this share of the liveliest are not drawn
+QUATERNIONS = 8  # components: the orientations of more than two bodies cannot be read from such curves
 
 
 def plot_solution(
@@ -147,12 +149,17 @@ def _by_unit(
     groups: dict[str | None, list[int]] = {}
     for k in moving:
         groups.setdefault(units[k] if units else None, []).append(k)
+    if len(groups.get("", [])) > QUATERNIONS and len(groups) > 1:
+        del groups[""]
     out: list[Panel] = []
     for unit, columns in groups.items():
         title = unknown if unit is None else "orientation" if unit == "" else TITLES.get(unit, unknown)
         title = better if title == generic else title
         ylabel = f"[{unit}]" if unit else None if unit is None else "quaternion"
-        shown = columns[: panels.MOST_LINES]
+        spans = {k: float(np.ptp(values[:, k])) for k in columns}
+        least = LIVELY * max(spans.values()) if len(columns) > panels.MOST_LINES else 0.0
+        liveliest = sorted((k for k in columns if spans[k] >= least), key=lambda k: -spans[k])
+        shown = sorted(liveliest[: panels.MOST_LINES])
         split = (
             _groups_of_like_scale(values[:, shown]) if len(groups) <= MOST_PANELS // 2 else [list(range(len(shown)))]
         )
@@ -285,7 +292,9 @@ def _titles(solution: Solution) -> tuple[str, str]:
     details = [str(about["method"])] if "method" in about else []
     if "dt" in about:
         details.append(f"dt = {about['dt']:g} s")
-    details.append(f"{solution.stats.steps} steps, {1e6 * solution.stats.time_per_step:.3g} µs each")
+    each = 1e6 * solution.stats.time_per_step
+    time = f"{each:.3g} µs" if each < 1e3 else f"{each / 1e3:.3g} ms" if each < 1e6 else f"{each / 1e6:.3g} s"
+    details.append(f"{solution.stats.steps} steps, {time} each")
     if not solution.complete:
         details.append("incomplete")
     return str(about.get("system", "solution")).replace("_", " "), "  ·  ".join(details)

@@ -65,7 +65,7 @@ def _waterfall(ledger: EnergyLedger, shown: Sequence[str], ax: Axes) -> None:
     ax.grid(False, axis="y")
     ax.axvline(0.0, color=SOFT, linewidth=0.8)
     ax.use_sticky_edges = False
-    ax.margins(x=0.12)
+    ax.margins(x=0.2)  # room for the number of a bar that is too short to be seen
 
 
 def plot_comparison(comparison: Comparison) -> Figure:
@@ -100,7 +100,7 @@ def _method_legend(figure: Figure, comparison: Comparison, colors: dict[str, str
         if o.failure is None:
             texts.append(o.method)
         elif o.solution is None:
-            texts.append(f"{o.method} (cannot)")
+            texts.append(f"{o.method} (not applicable)")
         else:
             texts.append(f"{o.method} (fails at t = {o.solution.t[-1]:.3g})")
     lines = [Line2D([], [], color=colors[o.method], linewidth=3) for o in comparison.outcomes]
@@ -129,8 +129,11 @@ def _curves(ax: Axes, solutions: dict[str, Solution], colors: dict[str, str], va
 
 
 def _coordinate(ax: Axes, solutions: dict[str, Solution], colors: dict[str, str], k: int) -> None:
-    name = next(iter(solutions.values())).names.q[k]
-    _title(ax, f"coordinate {label(name)}")
+    names = next(iter(solutions.values())).names
+    _title(ax, f"coordinate {label(names.q[k])}")
+    unit = names.q_units[k] if names.q_units else ""
+    if unit:
+        ax.set_ylabel(f"[{unit}]")
     _curves(ax, solutions, colors, {m: s.q[:, k] for m, s in solutions.items()})
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from stickslip.errors import OptionError
+from stickslip.notebook import ShownAsText
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,8 @@ class Names:
         return tuple(slice(a, b) for a, b in pairwise(ends))
 
 
-@dataclass(frozen=True, eq=False)
-class Stats:
+@dataclass(frozen=True, eq=False, repr=False)
+class Stats(ShownAsText):
     """What the steps cost: iterations and final residual of every stage of every step, and the time of the whole run.
 
     A stage that a step did not need has 0 iterations and the residual 0 there.
@@ -106,6 +107,9 @@ class Stats:
     def max_residuals(self) -> np.ndarray:
         """Largest final residual of each stage."""
         return self.residuals.max(axis=0, initial=0.0)
+
+    def __repr__(self) -> str:
+        return f"<Stats: {self.steps} steps in {self.wall_time:.3g} s, stages {', '.join(self.stages)}>"
 
     def __str__(self) -> str:
         width = max(map(len, ("stage", *self.stages)))

@@ -12,6 +12,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ import numpy as np
 
 from stickslip.errors import OptionError
 from stickslip.model.system import System
-from stickslip.notebook import ShownAsText
+from stickslip.notebook import html_table
 from stickslip.schemes import Scheme
 from stickslip.solution import Solution
 from stickslip.solve.options import whole
@@ -30,6 +31,7 @@ from stickslip.studies.pools import SweepTask, made, outcomes
 if TYPE_CHECKING:
     import xarray
 
+SHOWN = 20  # points in a notebook
 SweepPoint = dict[str, Any]
 
 
@@ -39,7 +41,7 @@ def final_state(solution: Solution) -> dict[str, np.ndarray]:
 
 
 @dataclass(frozen=True, eq=False)
-class Sweep(ShownAsText):
+class Sweep:
     """The points of a sweep and what was measured there: `values[name]` has one row per point.
 
     axes: the lists of a grid, by name; empty for lists and samples. errors: the messages of runs that failed, by the number of
@@ -57,6 +59,15 @@ class Sweep(ShownAsText):
     def __repr__(self) -> str:
         what = " x ".join(f"{len(axis)} {name}" for name, axis in self.axes.items()) or f"{len(self)} points"
         return f"<Sweep: {what}, measured {', '.join(self.values)}, {len(self.errors)} failed>"
+
+    def _repr_html_(self) -> str:
+        """The first points and what was measured there, for notebooks."""
+        header = [*(self.points[0] if self.points else {}), *self.values]
+        rows = [
+            [*(_shown(value) for value in point.values()), *(_shown(array[k]) for array in self.values.values())]
+            for k, point in enumerate(self.points[:SHOWN])
+        ]
+        return f"<b>{escape(repr(self))}</b>{html_table(rows, header, len(self) - SHOWN)}"
 
     def __getitem__(self, name: str) -> np.ndarray:
         """A measured quantity: in the shape of the grid, if there is one."""
@@ -79,6 +90,10 @@ class Sweep(ShownAsText):
             for name in self.values
         }
         return xarray.Dataset(variables, coordinates, {"failed": len(self.errors)})
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.6g}" if np.ndim(value) == 0 else np.array2string(np.asarray(value), precision=6, threshold=6)
 
 
 def sweep(

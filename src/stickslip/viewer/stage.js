@@ -520,12 +520,12 @@ function makeStage(data, runs, canvas, tools) {
     const put = (k, level) => {
       if (count >= mostSpots) return;
       const state = s.states[k], share = strongest > 0 ? Math.sqrt(Math.max(s.strength[k], 0) / strongest) : 0;
-      const r = symbol * (0.4 + 0.55 * share) * level * (run.bodies.length > 200 ? 0.5 : 1);
+      const r = symbol * (0.35 + 0.5 * share) * level * (run.bodies.length > 200 ? 0.5 : 1);
       a.fromArray(s.places, 3 * k); if (planar) a.z = symbol * 2;
       const {r: red, g: green, b: blue} = hues[state];
       spotDots.set(count, a.x, a.y, a.z, r); spotDots.fill("color", count, red, green, blue); count++;
       b.fromArray(s.forces, 3 * k);
-      if (b.lengthSq() > 0) spotArrows.set(pointed++, a, b.normalize().multiplyScalar(symbol * (2.5 + 9 * share) * level), symbol * 0.2, hues[state]);
+      if (b.lengthSq() > 0) spotArrows.set(pointed++, a, b.normalize().multiplyScalar(symbol * (2.5 + 9 * share) * level), symbol * 0.16, hues[state]);
     };
     for (let k = s.start[f]; k < s.start[f + 1]; k++) put(k, 1);
     for (const [k, level] of echoes) put(k, level);
