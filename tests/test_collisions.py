@@ -8,6 +8,7 @@ import pytest
 import stickslip as ss
 from stickslip.detected import COLUMNS
 from stickslip.errors import InitialStateError, MethodError, ModelError, TunnellingWarning
+from stickslip.model import collisions
 from stickslip.schemes import METHODS
 
 G = 9.81
@@ -139,19 +140,6 @@ def test_velocity_level_schemes_warn_of_tunnelling():
     s.add(ss.Collisions("hit", [ball, ss.Box(ss.ground, [0.001, 0.5, 0.5])]))
     with pytest.warns(TunnellingWarning, match="'bullet' moves 0.3 in a step of 0.001"):
         solve(s, 0.003, 1e-3, method="moreau")
-
-
-def test_newtons_cradle():
-    """Five equal balls, restitution 1, a hair apart: the last one leaves with the speed of the first."""
-    s = ss.System("cradle")
-    R = 0.05
-    x = [-0.2, 0.0, *(np.arange(1, 4) * (2 * R + 1e-3))]
-    balls = [s.add(ss.solid(f"ball {k}", ss.Sphere(ss.ground.point(at, 0), R), density=1000)) for k, at in enumerate(x)]
-    s.add(ss.Collisions("line", balls, restitution=1.0))
-    u0 = s.u_initial
-    u0[0] = 1.0
-    solution = solve(s, 0.3, 1e-3, u0=u0)
-    np.testing.assert_allclose(solution.u[-1, ::3], [0, 0, 0, 0, 1], atol=1e-7)
 
 
 def test_a_ball_rolls_in_a_drum_as_a_declared_one():
@@ -331,53 +319,6 @@ def test_events_and_ledger_of_detected_contacts():
     assert abs(ledger.totals["remainder"]) < 0.02 * abs(lost)
 
 
-# --- statics and waves ------------------------------------------------------------------------------------------------
-
-
-def arch(thickness: float, stones: int = 9) -> ss.System:
-    """A semicircular arch of mean radius 1 on two abutments, in the plane."""
-    s = ss.System("arch")
-    s.add(ss.Gravity([0, -G]))
-    angles = np.linspace(0, np.pi, stones + 1)
-    inner, outer = 1 - thickness / 2, 1 + thickness / 2
-    bodies = []
-    for k in range(stones):
-        e = [np.array([np.cos(a), np.sin(a)]) for a in angles[k : k + 2]]
-        stone = ss.ConvexPolygon(ss.ground, [inner * e[0], outer * e[0], outer * e[1], inner * e[1]])
-        bodies.append(s.add(ss.solid(f"stone {k}", stone, density=1000)))
-    s.add(ss.Collisions("joints", [*bodies, ss.Line([0, 0], [0, 1])], friction=0.8))
-    return s
-
-
-@pytest.mark.parametrize("thickness, stands", [(0.16, True), (0.08, False)])
-def test_an_arch_stands_or_falls_as_statics_says(thickness, stands):
-    """A semicircular arch needs a thickness of 10.75 % of its radius [Couplet, Heyman, Milankovitch]."""
-    solution = solve(arch(thickness), 0.2, 2e-3)
-    speed = np.abs(solution.u[-1]).max()
-    assert speed < 1e-6 if stands else speed > 1e-2
-
-
-def test_dominoes_fall_in_a_steady_wave():
-    """Each one hits the next: after the first few, the time from one to the next no longer changes."""
-    s, n, h, d, gap = ss.System("dominoes"), 8, 0.048, 0.0075, 0.02
-    s.add(ss.Gravity([0, -G]))
-    shapes = [ss.Box(ss.ground.frame([k * (d + gap), h / 2]), [d, h]) for k in range(n)]
-    stones = [s.add(ss.solid(f"stone {k}", shape, density=600)) for k, shape in enumerate(shapes)]
-    s.add(ss.Collisions("touch", [*stones, ss.Line([0, 0], [0, 1])], friction=0.3))
-    u0 = s.u_initial
-    u0[0], u0[2] = 0.25, -0.25 / (h / 2)  # a push at the top of the first
-    solution = solve(s, 0.35, 5e-4, u0=u0)
-    hits = []
-    for k in range(n - 1):
-        touch = solution.contacts.between(f"stone {k}", f"stone {k + 1}")
-        hits.append(touch.step[touch.P_N > 0].min() * 5e-4)
-    between = np.diff(hits)
-    speed = (d + gap) / between[-3:]
-    assert np.ptp(between[-3:]) < 0.15 * between[-1]
-    assert np.all((speed > 0.8 * np.sqrt(G * h)) & (speed < 2 * np.sqrt(G * h)))
-    assert solution.contacts.gap.min() > -1e-7
-
-
 # --- bad input --------------------------------------------------------------------------------------------------------
 
 
@@ -507,3 +448,24 @@ def test_a_pile_is_swept_and_loses_energy_alone(method):
     impulse = fixed.percussion.sum(axis=0) - [0, 0, 100 * mass * G * 0.25]
     momentum = mass * solution.u[-1].reshape(100, 6)[:, :3].sum(axis=0)
     np.testing.assert_allclose(momentum, impulse, atol=1e-5)
+
+
+def test_sizes_below_zero_are_refused():
+    body = ss.RigidBody("b", mass=1, inertia=[1, 1, 1])
+    for make in (
+        lambda: ss.Sphere(body.point(), -0.1),
+        lambda: ss.Capsule(body.point(), body.point(1, 0, 0), -0.1),
+        lambda: ss.Box(body, [0.1, -0.1, 0.1]),
+        lambda: ss.Cylinder(body.point(), [0, 0, 1], -1.0, 1.0, points=8),
+        lambda: ss.Cavity(body.point(), -1.0),
+    ):
+        with pytest.raises(ModelError, match=r"must be|positive|> 0"):
+            make()
+
+
+def test_too_many_bodies_are_named(monkeypatch):
+    monkeypatch.setattr(collisions, "MANY", 20)
+    s = ss.System("gas")
+    balls = s.add_many(ss.PointMass("b", mass=1, position=[0, 0, 0]), position=np.arange(63.0).reshape(21, 3))
+    with pytest.raises(ModelError, match="21 bodies; detection is meant for at most 20"):
+        ss.Collisions("contacts", [ss.Sphere(ball.point(), 0.1) for ball in balls])

@@ -43,14 +43,22 @@ from synthetic import make_ball
 
 # Short runs that reach contact: what is not named runs as the registry says, some with larger steps.
 SHORT: dict[str, dict] = {
+    "arch": {"t_end": 0.4, "build": {"stones": 7, "thickness": 0.08}},
+    "ball_bearing": {"t_end": 0.02},
     "ball_in_box": {"t_end": 2.0},
+    "card_house": {"t_end": 0.1, "build": {"levels": 1}},
+    "dice": {"t_end": 0.3, "build": {"count": 1}},
+    "dominoes": {"t_end": 0.2, "build": {"count": 3}},
     "elastic_bar": {"dt": 1e-6},
     "elastic_bar_drop": {"t_end": 1.4, "build": {"elements": 20}},
     "flexible_pendulum": {"dt": 2e-4, "t_end": 0.4},
+    "jumping_balls": {"t_end": 0.1, "build": {"count": 3}},
+    "newtons_cradle": {"t_end": 0.2},
     "rotor": {"dt": 1e-5, "t_end": 5e-3},
     "slider_crank": {"t_end": 0.05},
     "slider_crank_minimal": {"t_end": 0.05},
     "spring_pendulum": {"dt": 5e-3, "t_end": 3.0},
+    "tower": {"t_end": 0.3, "build": {"count": 3}},
     "woodpecker_toy": {"t_end": 0.3},
 }
 NAMES = sorted(ss.benchmarks.REGISTRY)
