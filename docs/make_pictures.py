@@ -1,6 +1,10 @@
 """The pictures of README and docs. Needs chromium, playwright and ffmpeg; run it as
 
+<<<<<<< HEAD
     python docs/make_pictures.py [hero] [crank] [viewer] [gallery] [figures] [analysis]
+=======
+    python docs/make_pictures.py [hero] [crank] [viewer] [gallery] [figures] [scenes] [scene's name ...]
+>>>>>>> e64f620 (Scenes with many contacts: a page with films, cannonballs; bodies with a cavity show no box of inertia)
 
 Films and pictures of mechanisms are what the page of a solution shows. Sketches of parts: make_gallery.py.
 """
@@ -230,6 +234,7 @@ def figures() -> None:
     plots.save(plots.strip(bird, snapshots=7), IMAGES / "woodpecker_toy_motion.png", dpi=80)
 
 
+<<<<<<< HEAD
 def analysis() -> None:
     """The three figures of docs/analysis.md, drawn by the code on that page; its times are the shortest of eight."""
     code = "\n".join(re.findall(r"```python\n(.*?)```", (DOCS / "analysis.md").read_text("utf-8"), flags=re.DOTALL))
@@ -245,14 +250,49 @@ def analysis() -> None:
     plots.save(found[0]["ledger"].plot(), IMAGES / "slider_crank_ledger.png", dpi=80)
     plots.save(study.plot(), IMAGES / "slope_convergence.png", dpi=80)
     plots.save(comparison.plot(), IMAGES / "slider_crank_comparison.png", dpi=80)
+=======
+# Scenes of docs/mechanisms/scenes.md: end and step of the run, how the camera is moved, whether forces are shown.
+SCENES: dict[str, tuple[float, float, str, bool]] = {
+    "dominoes": (0.72, 1e-3, "stage.zoom(1.2)", True),
+    "tower": (0.75, 1e-3, "stage.zoom(1.15)", True),
+    "cannonballs": (0.5, 1e-3, "stage.zoom(1.5)", False),
+    "card_house": (0.3, 5e-4, "stage.zoom(1.15)", True),
+    "arch": (1.1, 2e-3, "stage.zoom(1.1)", True),
+    "newtons_cradle": (0.93, 2e-4, "stage.zoom(1.3)", False),
+    "gripper": (1.0, 1e-3, "stage.zoom(1.0)", True),
+    "dice": (0.7, 1e-3, "stage.zoom(1.45)", False),
+    "ball_bearing": (0.13, 1e-4, "stage.zoom(4.3)", False),
+    "jumping_balls": (0.24, 2e-4, "stage.zoom(2.2)", False),
+}
+
+
+def scene(name: str) -> None:
+    """One film of docs/mechanisms/scenes.md."""
+    t_end, dt, look, forces = SCENES[name]
+    entry = ss.benchmarks.REGISTRY[name]
+    solution = ss.solve(entry.build(), t_end, dt, method=entry.method, progress=False)
+    times = np.concatenate([np.linspace(0, t_end, 44), np.full(4, t_end)])
+    hidden = "" if forces else "toggle('contacts'); "
+    animated(solution, f"mechanisms/{name}.gif", times, (360, 240), 16, hidden + look)
+
+
+def scenes() -> None:
+    """All of them."""
+    for name in SCENES:
+        scene(name)
+>>>>>>> e64f620 (Scenes with many contacts: a page with films, cannonballs; bodies with a cavity show no box of inertia)
 
 
 PICTURES: dict[str, Callable[[], None]] = {
     "hero": hero, "crank": film_of_crank, "viewer": viewer, "gallery": gallery, "figures": figures,
+<<<<<<< HEAD
     "analysis": analysis,
+=======
+    "scenes": scenes,
+>>>>>>> e64f620 (Scenes with many contacts: a page with films, cannonballs; bodies with a cavity show no box of inertia)
 }  # fmt: skip
 
 
 if __name__ == "__main__":
     for chosen in sys.argv[1:] or PICTURES:
-        PICTURES[chosen]()
+        scene(chosen) if chosen in SCENES else PICTURES[chosen]()

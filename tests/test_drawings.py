@@ -46,6 +46,7 @@ SHORT: dict[str, dict] = {
     "arch": {"t_end": 0.4, "build": {"stones": 7, "thickness": 0.08}},
     "ball_bearing": {"t_end": 0.02},
     "ball_in_box": {"t_end": 2.0},
+    "cannonballs": {"t_end": 0.2, "build": {"layers": 2}},
     "card_house": {"t_end": 0.1, "build": {"levels": 1}},
     "dice": {"t_end": 0.3, "build": {"count": 1}},
     "dominoes": {"t_end": 0.2, "build": {"count": 3}},

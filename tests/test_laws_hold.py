@@ -35,6 +35,7 @@ WITHOUT_CONTACT = {"pendulum"}
 DETECTED = {
     "arch",
     "ball_bearing",
+    "cannonballs",
     "card_house",
     "dice",
     "dominoes",

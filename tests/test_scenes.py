@@ -96,6 +96,16 @@ def test_a_card_house_stands_if_its_feet_stick(levels, share, stands):
         assert np.abs(floor.P_F[:, 0]).sum() == pytest.approx(push, rel=0.01)  # the edges are round: 0.6 %
 
 
+@pytest.mark.parametrize("share, stands", [(1.03, True), (0.97, False)])
+def test_four_cannonballs_stand_if_they_are_rough(share, stands):
+    """tan(phi/2) between the balls, with sin(phi) = 1/sqrt(3), and a quarter of it on the floor."""
+    limit = np.tan(np.arcsin(1 / np.sqrt(3)) / 2)
+    for balls, floor in ((share * limit, 0.5), (0.5, share * limit / 4)):
+        solution = solve(ss.benchmarks.cannonballs(layers=2, mu=balls, mu_floor=floor), 0.1, 1e-3)
+        moved = np.abs(solution.q - solution.q[0]).max()
+        assert moved < 1e-8 if stands else moved > 1e-4
+
+
 def thinnest(stones: int) -> float:
     """The smallest thickness for which forces at both ends of all joints can carry an arch, by a linear program."""
 

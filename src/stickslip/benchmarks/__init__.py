@@ -7,6 +7,7 @@ from stickslip.benchmarks.ball_on_shaker import ball_on_shaker
 from stickslip.benchmarks.block_on_belt import block_on_belt
 from stickslip.benchmarks.bouncing_ball import bouncing_ball
 from stickslip.benchmarks.bouncing_pendulum import bouncing_pendulum
+from stickslip.benchmarks.cannonballs import cannonballs
 from stickslip.benchmarks.card_house import card_house
 from stickslip.benchmarks.compass_walker import compass_walker
 from stickslip.benchmarks.dice import dice
@@ -42,6 +43,7 @@ __all__ = [
     "block_on_belt",
     "bouncing_ball",
     "bouncing_pendulum",
+    "cannonballs",
     "card_house",
     "compass_walker",
     "dice",

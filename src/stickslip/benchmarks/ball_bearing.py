@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from stickslip.benchmarks.registry import benchmark
-from stickslip.model import Angle, Capsule, Cavity, Collisions, Force, Gravity, Motion, Sphere, ground, solid
+from stickslip.model import Angle, Capsule, Cavity, Collisions, Gravity, Motion, Sphere, ground, solid
 from stickslip.model.system import System
+from stickslip.shapes import Tube
 
 STEEL, BRASS = 78.0, 30.0  # kg/m^2: a slice of 10 mm, and a cage of sheet metal
 
@@ -49,7 +52,7 @@ def ball_bearing(
     inner, outer, r = (D - d - clearance) / 2, (D + d + clearance) / 2, d / 2
     ring = s.add(solid("ring", Sphere(ground.point(0, 0), inner), density=STEEL, angular_velocity=omega))
     s.add(Motion("drive", Angle(ground, ring), lambda t: s.parameter("omega", omega) * t))
-    s.add(Force("load", ring.point(), [0, -load]))
+    s.potential_energy(s.parameter("load", load) * ring.q[1])
     around = omega * inner / D  # of the cage: half of the speed of the race, at the radius D/2
     balls, webs = [], []
     for k in range(Z):
@@ -66,6 +69,10 @@ def ball_bearing(
         low, high = D / 2 - 0.1 * d, D / 2 + 0.1 * d
         webs.append(Capsule(ground.point(low * c, low * n), ground.point(high * c, high * n), half))
     cage = s.add(solid("cage", webs, density=BRASS, angular_velocity=around))
+    middles = [
+        cage.position([D / 2 * math.sin(x), -D / 2 * math.cos(x)]) for x in math.pi / Z * np.arange(1, 2 * Z + 1, 2)
+    ]
+    s.show(*[Tube(a, b, radius=0.05 * d, tone="ink") for a, b in zip(middles, middles[1:] + middles[:1], strict=True)])
     shapes = {"race": [ring, Cavity(ground.point(0, 0), outer)], "ball": balls, "cage": cage}
     friction = {"race": mu, ("race", "ball"): mu, "ball": mu, "cage": 0.0}
     friction |= {("cage", "ball"): mu_cage, ("cage", "race"): mu_cage}

@@ -37,7 +37,7 @@ def jumping_balls(
     omega = math.sqrt(Gamma * g / A)
     s = System("jumping balls")
     s.add(Gravity([0, -g]))
-    race = s.add(PlanarBody("race", mass=1.0, inertia=1e-3, velocity=[0, A * omega]))
+    race = s.add(PlanarBody("race", mass=1.0, inertia=1e-4, velocity=[0, A * omega]))
     guide = s.add(Prismatic("guide", ground.point(0, 0), race.point(), axis=[0, 1]))
     w = s.parameter("omega", omega)
     s.add(Motion("shake", guide.displacement, lambda t: s.parameter("A", A) * sin(w * t)))

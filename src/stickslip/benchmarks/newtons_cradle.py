@@ -7,6 +7,7 @@ import math
 from stickslip.benchmarks.registry import benchmark
 from stickslip.model import Collisions, Gravity, PlanarBody, Revolute, Sphere, ground
 from stickslip.model.system import System
+from stickslip.shapes import Tube
 
 
 @benchmark(source="Hinch, Saint-Jean 1999, Proc. R. Soc. A 455, 3201-3220", dt=2e-4, t_end=1.6)
@@ -41,6 +42,7 @@ def newtons_cradle(
         at = [x + L * math.sin(turn), -L * math.cos(turn)]
         ball = s.add(PlanarBody(f"ball {k}", mass=1.0, inertia=0.4 * R**2, position=at, angle=turn))
         s.add(Revolute(f"string {k}", ground.point(x, 0), ball.point(0, L)))
+        s.show(Tube((x, 0), ball.position([0, 0]), radius=0.05 * R, tone="ink"))
         balls.append(Sphere(ball.point(), R))
     s.add(Collisions("contacts", balls, restitution=e))
     return s

@@ -127,6 +127,7 @@ def obstacle(shape: Any, sketch: Sketch) -> None:
             sketch._drawn.add(key)
             sketch.track("plane", [at, at + normal])
     elif isinstance(shape, Cavity):
+        sketch.formed.add(id(shape.body))
         at = shape.body.position(array(shape.center.coordinates))
         if len(at) == 2:
             at = array([*at, 0.0])
