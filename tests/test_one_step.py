@@ -17,6 +17,8 @@ from stickslip.nonsmooth.laws import derivative, project
 from stickslip.nonsmooth.magnify import disagreement, magnified
 from stickslip.nonsmooth.modes import enumerate_modes, mode_count
 from stickslip.nonsmooth.problem import elements_rows
+from stickslip.nonsmooth.reduced import without_open
+from stickslip.nonsmooth.solvers import solve_shortly
 
 SEARCH = int(os.environ.get("STICKSLIP_SEARCH", "1"))
 FILES = sorted((Path(__file__).parents[2] / "shared/data/fclib").glob("*.hdf5"))
@@ -267,3 +269,28 @@ def test_command(tmp_path):
     tower(10, tilt=0.1).save(tmp_path / "hard.hdf5")
     done = CliRunner().invoke(app, ["fclib", str(tmp_path / "hard.hdf5"), "--solver", "gauss-seidel", "--tol", "1e-12"])
     assert done.exit_code == 1
+
+
+def test_contacts_that_stay_open_are_left_out():
+    """The first of six closes, pushes the second one shut, and the others stay open: r = (19/15, 8/15, 0, ...)."""
+    W, q, sizes = np.eye(12), np.zeros(12), []
+    W[0, 2] = W[2, 0] = -0.5
+    q[::2] = [-1.0, 0.1, 1.0, 1.0, 1.0, 1.0]
+
+    def climb(part, r, tol):
+        sizes.append(part.n_contacts)
+        found = solve(part, tol=tol)
+        return found.reaction, found.converged
+
+    r = without_open(contacts(W, q, mu=np.zeros(6)), np.zeros(12), 1e-10, climb)
+    assert sizes == [1, 2]
+    assert r[::2] == pytest.approx([19 / 15, 8 / 15, 0, 0, 0, 0])
+    q[4:] = 0.0  # now nothing can be left out
+    assert without_open(contacts(W, q, mu=np.zeros(6)), np.zeros(12), 1e-10, climb) is None
+
+
+def test_short_ladder_finds_what_the_long_one_finds():
+    problem = faces(3, 1e-7, 1)
+    short, long = solve_shortly(problem, np.zeros(problem.n_rows), 1e-9), solve(problem, tol=1e-9)
+    assert short.converged
+    assert np.abs(short.velocity - long.velocity).max() < 1e-7

@@ -15,6 +15,7 @@ from stickslip.nonsmooth.operator import size_of
 from stickslip.nonsmooth.polish import polish
 from stickslip.nonsmooth.problem import Problem
 from stickslip.nonsmooth.proximal import OUTER, Scratch, error_of, newton, robust, scratch
+from stickslip.nonsmooth.reduced import without_open
 from stickslip.nonsmooth.sweeps import MEMORY, sweeps
 
 SMALLEST_TOL = 1e-13  # relative; rounding of W r + q reaches it
@@ -111,6 +112,7 @@ LADDER: tuple[tuple[str, SolverFunction, bool], ...] = (
 
 
 FEW_MODES = 300
+NEARLY = 1e-5  # residual of a part of a problem that is worth testing on the whole
 
 
 def _scratch(problem: Problem) -> Scratch:
@@ -126,6 +128,17 @@ def solve_shortly(problem: Problem, start: np.ndarray, tol: float) -> OneStepSol
         ("magnified", magnified, True),
         ("proximal newton", _newton, True),
     ]
+    names: list[str] = []
+
+    def climb(part: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, bool]:
+        found = _climb(part, ladder, r, tol)
+        names.append(found.solver)
+        return found.reaction, found.residual < NEARLY
+
+    less = without_open(problem, start, tol, climb)
+    if less is not None and names[-1] != "start":
+        # from there the whole problem is solved, or its rungs go on
+        ladder.insert(0, (names[-1], lambda problem, r, tol: (less, 0), False))
     if 0 < mode_count(problem.laws) <= FEW_MODES:
         ladder.append(("enumeration", _modes, False))
     return _climb(problem, ladder, start, tol)

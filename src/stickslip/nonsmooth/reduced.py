@@ -1,0 +1,72 @@
+"""Contacts that stay open are left out: the problem of the others is smaller, and what it finds is tested on all.
+
+Half of the corners of a stack never touch anything. Dense systems without them take an eighth of the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from stickslip.nonsmooth.cones import NORMAL
+from stickslip.nonsmooth.problem import Problem, elements_rows
+
+CLEARLY = 0.02  # of the scale of a row: a contact that opens faster is expected to stay open
+TRIES = 3
+WORTH = 0.8  # of the elements: more are not worth the trouble
+
+Solve = Callable[[Problem, np.ndarray, float], tuple[np.ndarray, bool]]
+
+
+def without_open(problem: Problem, r: np.ndarray, tol: float, solve: Solve) -> np.ndarray | None:
+    """What `solve` finds for the contacts that close, from multipliers r, with zero for the others.
+
+    None where too few stay open, where one of them would penetrate in spite of all tries, or where nothing is found.
+    """
+    laws, rows_of = problem.laws, elements_rows(problem.laws)
+    heads = laws.element[:-1]
+    first = laws.start[heads]
+    alone = np.array([(laws.radius[a:b] == 0).all() for a, b in zip(heads, laws.element[1:], strict=True)], bool)
+    can_open = (laws.kind[heads] == NORMAL) & alone & (r[first] == 0.0)
+    open_ = can_open & (problem.velocity_of(r)[first] > CLEARLY * problem.scales.scale[first])
+    for _ in range(TRIES):
+        if (~open_).sum() > WORTH * open_.size or open_.all():
+            return None
+        kept = np.flatnonzero(~open_)
+        rows = np.concatenate([rows_of[e] for e in kept])
+        part = _part(problem, kept, rows)
+        found, solved = solve(part, r[rows], tol * problem.scales.speed / part.scales.speed)
+        if not solved:
+            return None
+        whole = np.zeros(r.size)
+        whole[rows] = found
+        wrong = open_ & (problem.velocity_of(whole)[first] < 0.0)
+        if not wrong.any():
+            return whole
+        open_ &= ~wrong
+    return None
+
+
+def _part(problem: Problem, kept: np.ndarray, rows: np.ndarray) -> Problem:
+    """The problem of some elements alone."""
+    laws = problem.laws
+    counts = laws.element[kept + 1] - laws.element[kept]
+    blocks = np.concatenate([np.arange(laws.element[e], laws.element[e + 1]) for e in kept])
+    size, new = laws.size[blocks], np.full(problem.n_rows, -1)
+    new[rows] = np.arange(rows.size)
+    normal = np.where(laws.normal[blocks] >= 0, new[laws.normal[blocks]], -1)
+    some = laws._replace(
+        kind=laws.kind[blocks],
+        start=np.cumsum(size) - size,
+        size=size,
+        normal=normal,
+        mu=laws.mu[blocks],
+        radius=laws.radius[blocks],
+        element=np.concatenate([[0], np.cumsum(counts)]),
+        cone=laws.cone[blocks] if laws.cone.size else laws.cone,
+        coefficients=laws.coefficients[blocks] if laws.cone.size else laws.coefficients,
+    )
+    cones = tuple(problem.cones[b] for b in blocks) if problem.cones else ()
+    units = None if problem.units is None else problem.units[rows]
+    return Problem(some, problem.W[rows][:, rows], problem.q[rows], units=units, cones=cones)
