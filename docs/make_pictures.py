@@ -1,10 +1,6 @@
 """The pictures of README and docs. Needs chromium, playwright and ffmpeg; run it as
 
-<<<<<<< HEAD
-    python docs/make_pictures.py [hero] [crank] [viewer] [gallery] [figures] [analysis]
-=======
-    python docs/make_pictures.py [hero] [crank] [viewer] [gallery] [figures] [scenes] [scene's name ...]
->>>>>>> e64f620 (Scenes with many contacts: a page with films, cannonballs; bodies with a cavity show no box of inertia)
+    python docs/make_pictures.py [hero] [crank] [viewer] [gallery] [figures] [analysis] [scenes] [scene's name ...]
 
 Films and pictures of mechanisms are what the page of a solution shows. Sketches of parts: make_gallery.py.
 """
@@ -234,7 +230,6 @@ def figures() -> None:
     plots.save(plots.strip(bird, snapshots=7), IMAGES / "woodpecker_toy_motion.png", dpi=80)
 
 
-<<<<<<< HEAD
 def analysis() -> None:
     """The three figures of docs/analysis.md, drawn by the code on that page; its times are the shortest of eight."""
     code = "\n".join(re.findall(r"```python\n(.*?)```", (DOCS / "analysis.md").read_text("utf-8"), flags=re.DOTALL))
@@ -250,7 +245,8 @@ def analysis() -> None:
     plots.save(found[0]["ledger"].plot(), IMAGES / "slider_crank_ledger.png", dpi=80)
     plots.save(study.plot(), IMAGES / "slope_convergence.png", dpi=80)
     plots.save(comparison.plot(), IMAGES / "slider_crank_comparison.png", dpi=80)
-=======
+
+
 # Scenes of docs/mechanisms/scenes.md: end and step of the run, how the camera is moved, whether forces are shown.
 SCENES: dict[str, tuple[float, float, str, bool]] = {
     "dominoes": (0.72, 1e-3, "stage.zoom(1.2)", True),
@@ -280,16 +276,12 @@ def scenes() -> None:
     """All of them."""
     for name in SCENES:
         scene(name)
->>>>>>> e64f620 (Scenes with many contacts: a page with films, cannonballs; bodies with a cavity show no box of inertia)
 
 
 PICTURES: dict[str, Callable[[], None]] = {
     "hero": hero, "crank": film_of_crank, "viewer": viewer, "gallery": gallery, "figures": figures,
-<<<<<<< HEAD
     "analysis": analysis,
-=======
     "scenes": scenes,
->>>>>>> e64f620 (Scenes with many contacts: a page with films, cannonballs; bodies with a cavity show no box of inertia)
 }  # fmt: skip
 
 
