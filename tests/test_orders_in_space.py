@@ -71,6 +71,27 @@ def test_six_is_had_with_four_stages():
     assert (observed > 5.5).all()
 
 
+@pytest.mark.parametrize("stages, order", [(2, 2), (3, 3), (4, 3), (5, 5)])
+def test_order_from_rest_where_slip_turns(stages, order):
+    """v/|v| is not differentiable at the start, which costs orders; nothing of the law does: (58) there would be of order 2."""
+    s = ss.System("puck at rest")
+    p = s.add(ss.PointMass("p", mass=1.0, position=[0, 0, 0]))
+    s.add(ss.Gravity([0, 0, -G]))
+    s.add(ss.Force("turning", p.point(), [6 * cos(3 * s.time), 6 * sin(3 * s.time), 0]))
+    s.add(ss.Contact("floor", p.point(), ss.Plane([0, 0, 0], [0, 0, 1]), friction=MU))
+
+    def rate(t, y):
+        f = 6 * np.array([np.cos(3 * t), np.sin(3 * t)])
+        direction = y[2:] / np.hypot(*y[2:]) if y[2:].any() else f / 6
+        return [*y[2:], *(f - MU * G * direction)]
+
+    options = {"method": "DOP853", "rtol": 1e-13, "atol": 1e-17, "first_step": 1e-7}
+    x, y, v_x, v_y = solve_ivp(rate, (0, 0.48), np.zeros(4), **options).y[:, -1]
+    exact = np.array([x, y, 0]), np.array([v_x, v_y, 0])
+    observed = orders(s, 0.48, (0.12, 0.06), ss.Lobatto(stages=stages, variant="midpoint"), exact)
+    assert observed == pytest.approx(order, abs=0.2)
+
+
 @pytest.mark.parametrize("build", [ss.Rattle, ss.Lobatto], ids=["rattle", "lobatto"])
 def test_from_sliding_to_rest(build):
     """The push alone does not move it (2 < mu g): it comes to rest, where the midpoint variant is far more accurate."""

@@ -206,8 +206,13 @@ class Lobatto(Scheme):
         s.update(PERCUSSIONS, Percussions(P.g, P.gamma, ca.if_else(closed, P.N, 0), P_F))
 
     def choose_direction(self, part: PartType, s: Stage) -> None:
-        """Elements that slip at all stages, in a step without impacts."""
+        """Elements that slip at all inner stages, in a step without impacts.
+
+        The first stage does not count where there are others: slip that begins in this step is zero there, and (58) for it
+        would make a start from rest of order 2 for s >= 4.
+        """
         masks = [s.known(Field(f"slips_{j + 1}", F)) for j in range(self.stages - 1)]
+        masks = masks[1:] or masks
         least = masks[0]
         for mask in masks[1:]:
             least = ca.fmin(least, mask)
