@@ -30,6 +30,7 @@ from stickslip.model.declaration import check_law_value
 
 INDEFINITE = 1e-12  # of the largest eigenvalue: a smaller negative one may be due to rounding
 STRIDE = 32  # steps between two looks at a mass matrix: 9 % of the time of a rotor of beams, 300 % if looked at in each
+FEW = 8  # rows in which a law is evaluated at once
 AHEAD = 3  # steps that are guessed where one failed
 TOUCH = 1e-9  # of coordinates: gaps up to this size are closed
 ANY = 1e9  # size of states for which bounds of laws must hold
@@ -75,10 +76,12 @@ class Ranges:
         """Whether everything was checked before the first step."""
         return not self._laws and not self._masses
 
-    def breach(self, motion: RangeRows, parameters: np.ndarray, everywhere: bool = False) -> Breach | None:
-        """The first one in these rows; `everywhere`: also of laws of contacts that do not act."""
+    def breach(
+        self, motion: RangeRows, parameters: np.ndarray, everywhere: bool = False, masses: bool = True
+    ) -> Breach | None:
+        """The first one in these rows; `everywhere`: also of laws of contacts that do not act; `masses`: of these, too."""
         found = [self._law(*law, motion, parameters, everywhere) for law in self.open(parameters)]
-        found += [self._mass(group, motion, parameters) for group in self._masses]
+        found += [self._mass(group, motion, parameters) for group in self._masses if masses]
         return min((each for each in found if each is not None), default=None)
 
     def open(self, parameters: np.ndarray) -> list[tuple[Kind, str, ca.Function]]:
@@ -132,9 +135,10 @@ class Ranges:
         u = motion.u_before if name == "e_N" else motion.u
         if u is None:
             return None
-        box = [edge for end in (np.min, np.max) for edge in (end(motion.t)[None], end(motion.q, 0), end(u, 0))]
-        if self._holds(kind, name, parameters, *box):
-            return None
+        if len(u) > FEW:
+            box = [edge for end in (np.min, np.max) for edge in (end(motion.t)[None], end(motion.q, 0), end(u, 0))]
+            if self._holds(kind, name, parameters, *box):
+                return None
         values = self._values(kind, f, motion.t, motion.q, u, parameters)[..., 0]
         wrong = ~((values >= 0.0) & (values <= _highest(name)))
         if not everywhere:
@@ -317,6 +321,7 @@ def judge(
     parameters: np.ndarray,
     failure: Failure | None,
     dt: float,
+    masses: bool = True,
 ) -> tuple[Failure | None, int]:
     """The failure of steps that lead to these rows, the first of which is the start, and how many of them are in range.
 
@@ -325,7 +330,7 @@ def judge(
     at = slices(columns)
     places = [at[name] for name in ("t", "q_1", "u_1", "P.N")]
     motion = motion_of(rows, places)
-    breach = limits.breach(motion, parameters) if len(motion.t) else None
+    breach = limits.breach(motion, parameters, masses=masses) if len(motion.t) else None
     if breach is not None:
         return Failure(breach.t, "limits", math.nan, breach.message, breach.remedy, final=True), breach.row
     if failure is not None:

@@ -12,7 +12,7 @@ import numpy as np
 from stickslip.engine.detected import own_tables
 from stickslip.engine.failure import Failure, Reached, failure_of, unclosed
 from stickslip.engine.fields import DT, EARLY, Q_0, RESULTS, T_0, T_1, U_0, Field
-from stickslip.engine.limits import judge, limits_of
+from stickslip.engine.limits import STRIDE, judge, limits_of
 from stickslip.engine.program import Program
 from stickslip.engine.runs import CHUNK_ROWS, ROUNDING, Keep, Rows, Start
 from stickslip.engine.state import State
@@ -337,9 +337,11 @@ class ProgramRun:
             self.failure = self._describe(failed, last - first)
         if self.limits is not None:
             rows[0] = self.row[: self.record.size]
-            self.failure, good = judge(
-                self.limits, rows[: last - first + 1], self.columns, self._parameters, self.failure, self.clock.step
-            )
+            found, given, n = rows[: last - first + 1], self._parameters, last - first
+            masses = (
+                n > 1 or last % STRIDE == 0 or failed >= 0 or self.done + n >= self.steps > 0
+            )  # not in every single step
+            self.failure, good = judge(self.limits, found, self.columns, given, self.failure, self.clock.step, masses)
             failed, last = -1 if self.failure is None else 0, first + good
         if failed >= 0:
             # The failed step left its marks in memory: repeat the ones before it, so that the state is that of the last one.
