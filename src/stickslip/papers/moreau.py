@@ -125,8 +125,8 @@ def fig5(study: Study) -> Iterator[Exhibit]:
     mean = float(np.exp(np.mean(np.log(ratios[T]))))
     yield study.judge("ten_times", mean, T=T, low=min(ratios[T]), high=max(ratios[T]), free=min(ratios[0.5]))
     misses = [miss for each in outside.values() for miss in each if miss > 0]
-    alone = {"best": best[0.5], "of": len(outside[0.5]), "by": 100 * max(outside[0.5])}
-    yield study.judge("in_between", len(misses), most=100 * max(misses, default=0.0), **alone)
+    most, by = (100 * max(each, default=0.0) for each in (misses, outside[0.5]))
+    yield study.judge("in_between", len(misses), most=most, best=best[0.5], of=len(outside[0.5]), by=by)
     at_T, free = rates[T], rates[0.5]
     orders = ", ".join(f"{name} {value:.2f}" for name, value in at_T.items())
     facts = {"orders": orders, "free": ", ".join(f"{name} {value:.2f}" for name, value in free.items())}
