@@ -12,6 +12,9 @@ import stickslip as ss
 from stickslip.model.laws import Law
 
 GROUND = ss.Line([0, 0], [0, 1])
+HILLS = ss.HeightField(ss.ground, [[0.0, 0.1, 0.0], [0.1, 0.3, 0.1], [0.0, 0.1, 0.0]], [2, 2])
+CORNERS, TRIANGLES = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)], [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]
+BRACKET = [(0, 0), (0.5, 0), (0.5, 0.2), (0.2, 0.2), (0.2, 0.5), (0, 0.5)]
 MATERIAL = {"density": 7800, "modulus": 2.1e11}
 SHEAR = {"shear_modulus": 8.1e10}
 
@@ -126,7 +129,11 @@ PARTS: dict[type, list[Callable[[ss.System], Any]]] = {
     ],
     ss.Rolling: [lambda s: ss.Rolling("road", ss.Sphere(arm(s, position=[0, 1]).point(), 1.0), GROUND)],
     ss.Collisions: [
-        lambda s: ss.Collisions("contacts", [ss.Sphere(arm(s, position=[0, 1]).point(), 0.5), GROUND], friction=0.3)
+        lambda s: ss.Collisions("contacts", [ss.Sphere(arm(s, position=[0, 1]).point(), 0.5), GROUND], friction=0.3),
+        lambda s: ss.Collisions("hills", [ss.Ellipsoid(space(s, position=[0, 0, 2]), [0.3, 0.2, 0.1]), HILLS]),
+        lambda s: ss.Collisions("mesh", [ss.TriangleMesh(space(s, position=[0, 0, 2]), CORNERS, TRIANGLES), HILLS]),
+        lambda s: ss.Collisions("bracket", [ss.SimplePolygon(arm(s, position=[0, 1]), BRACKET), GROUND]),
+        lambda s: ss.Collisions("cam", [ss.ClosedCurve(arm(s, position=[0, 2]), BRACKET[:4], pieces=20), GROUND]),
     ],
     ss.Bar: [lambda s: ss.Bar("bar", length=1, elements=3, area=1e-4, **MATERIAL)],
     ss.Beam: [

@@ -111,6 +111,38 @@ def fan(corners: np.ndarray, depth: float) -> dict[str, Any]:
     return made | {"faces": caps + sides}
 
 
+def slab(corners: np.ndarray, depth: float) -> dict[str, Any]:
+    """Vertices and faces of any polygon, counter-clockwise, that is `depth` thick.
+
+    >>> len(slab(np.array([(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)]), 0.1)["faces"])
+    20
+    """
+    made, n = prism(corners, depth), len(corners)
+    sides = made["faces"][2 * (n - 2) :]
+    caps = _ears(corners)
+    return made | {"faces": [*caps, *[[n + a, n + c, n + b] for a, b, c in caps], *sides]}
+
+
+def _ears(corners: np.ndarray) -> list[list[int]]:
+    """Triangles of a polygon, counter-clockwise: corners in whose triangle no other one lies are cut off, one after another."""
+    left, out = list(range(len(corners))), []
+    p = np.asarray(corners, float)
+
+    def turn(a: int, b: int, c: Any) -> Any:
+        return (p[b, 0] - p[a, 0]) * (p[c, 1] - p[a, 1]) - (p[b, 1] - p[a, 1]) * (p[c, 0] - p[a, 0])
+
+    while len(left) > 3:
+        for k in range(len(left)):
+            a, b, c = left[k - 1], left[k], left[(k + 1) % len(left)]
+            others = np.array([v for v in left if v not in (a, b, c)])
+            inside = (turn(a, b, others) >= 0) & (turn(b, c, others) >= 0) & (turn(c, a, others) >= 0)
+            if turn(a, b, c) > 0 and not inside.any():
+                break
+        out.append([a, b, c])
+        left.remove(b)
+    return [*out, left]
+
+
 def sector(lower: float, upper: float, inner: float, outer: float, depth: float) -> dict[str, Any]:
     """Vertices and faces of a piece of a ring about z between two angles from x."""
     angles = np.linspace(lower, upper, max(2, int(np.ceil(abs(upper - lower) / 0.12)) + 1))

@@ -8,10 +8,12 @@ import numpy as np
 
 from stickslip.collide.broad import candidates
 from stickslip.collide.ellipsoids import applied, meet_eggs, spread
+from stickslip.collide.meshes import meet_meshes
 from stickslip.collide.narrow import meet
+from stickslip.collide.planar import meet_outlines
 from stickslip.collide.polyhedra import meet_hulls
 from stickslip.collide.scene import FIXED, PLANAR, RIGID, TRANSLATING, Contacts, Scene, empty_contacts
-from stickslip.collide.solids import EGG, ROD, SOLID
+from stickslip.collide.solids import EGG, MESH, ROD, SOLID
 from stickslip.collide.vectors import across, along, dot, minus, row
 from stickslip.collide.world import (
     BALL_PLANE,
@@ -24,11 +26,13 @@ from stickslip.collide.world import (
     KIND,
     LINE_LINE,
     MATERIAL,
+    MESHES,
     NORMAL_0,
+    OUTLINES,
     ROW,
     World,
 )
-from stickslip.jit import COMPILED, jit
+from stickslip.jit import COMPILED, Apart, jit
 
 # A contact is predicted where two bodies could meet within the step: twice as fast as they or any neighbour move, since an
 # elastic hit by a heavy neighbour doubles its speed.
@@ -46,6 +50,7 @@ class Room(NamedTuple):
     rows: np.ndarray
     found: np.ndarray
     apart: np.ndarray
+    near: np.ndarray
 
 
 def room_for(scene: Scene, capacity: int) -> Room:
@@ -54,11 +59,16 @@ def room_for(scene: Scene, capacity: int) -> Room:
     A = np.zeros((n, 3, 3))
     A[:] = np.eye(3)
     polygon, rows = np.zeros((2, CLIP, 4)), np.zeros((capacity, ROW))
-    apart: np.ndarray = np.zeros(3, np.int64 if COMPILED else object)
+    apart: np.ndarray = np.zeros(4, np.int64 if COMPILED else object)
     points = scene.points.copy()  # what is fixed to the ground stays there
-    room = Room(A, np.zeros((n, 3)), points, polygon, rows, np.zeros(1, np.int64), apart)
+    near = np.zeros((2, len(scene.surfaces.facets)), np.int64)
+    room = Room(A, np.zeros((n, 3)), points, polygon, rows, np.zeros(1, np.int64), apart, near)
     kinds = set(scene.shapes[:, KIND].tolist())
-    needed = {HULLS: (meet_hulls, {SOLID} if scene.dimension == 3 else {ROD, SOLID}), EGGS: (meet_eggs, {EGG})}
+    needed: dict[int, tuple[Apart, set[int]]] = {EGGS: (meet_eggs, {EGG})}
+    if scene.dimension == 3:
+        needed |= {HULLS: (meet_hulls, {SOLID}), MESHES: (meet_meshes, {MESH})}
+    else:
+        needed |= {HULLS: (meet_hulls, {ROD, SOLID}), OUTLINES: (meet_outlines, {MESH})}
     for place, (function, shapes) in needed.items():
         if shapes & kinds:
             apart[place] = function.address(_world(scene, room), 0, 0, 0.0)
@@ -70,7 +80,8 @@ def _world(scene: Scene, room: Room) -> World:
     """What the narrow phase reads and writes."""
     return World(
         scene.dimension, scene.shapes, scene.parts, scene.loop, room.A, room.x, room.points, room.polygon, room.rows,
-        room.found, room.apart,
+        room.found, room.apart, scene.surfaces.facets, scene.surfaces.marks, scene.surfaces.ring_at, scene.surfaces.ring,
+        scene.surfaces.nodes, scene.surfaces.boxes, room.near,
     )  # fmt: skip
 
 

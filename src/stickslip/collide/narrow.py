@@ -6,7 +6,8 @@ Pairs of round shapes, half-spaces and holes are here. Polyhedra, ellipsoids and
 from __future__ import annotations
 
 from stickslip.collide.features import ball_on_rod, balls, lines
-from stickslip.collide.solids import BALL, EGG, HALF_SPACE, HOLLOW, ROD, SOLID
+from stickslip.collide.solids import BALL, EGG, HALF_SPACE, HOLLOW, MESH, ROD, SOLID
+from stickslip.collide.surfaces import OUTER
 from stickslip.collide.vectors import along, closest_on_segments, cross, dot, length, minus, row, times
 from stickslip.collide.world import (
     BALL_CAVITY,
@@ -16,6 +17,8 @@ from stickslip.collide.world import (
     FACE_0,
     HULLS,
     KIND,
+    MESHES,
+    OUTLINES,
     VERTEX,
     VERTEX_0,
     VERTEX_1,
@@ -37,7 +40,13 @@ def meet(world: World, i: int, j: int, margin: float) -> None:
     if world.shapes[i, KIND] > world.shapes[j, KIND]:
         i, j = j, i
     first, second = world.shapes[i, KIND], world.shapes[j, KIND]
-    if first == EGG:
+    if world.dimension == 2 and first == MESH:
+        call_apart(world.apart[OUTLINES], (world, j, i, margin))
+    elif world.dimension == 2 and second == MESH:
+        call_apart(world.apart[OUTLINES], (world, i, j, margin))
+    elif second == MESH:
+        call_apart(world.apart[MESHES], (world, i, j, margin))
+    elif first == EGG:
         call_apart(world.apart[EGGS], (world, i, j, margin))
     elif second == EGG:
         call_apart(world.apart[EGGS], (world, j, i, margin))
@@ -80,7 +89,10 @@ def _on_half_space(world: World, i: int, j: int, margin: float) -> None:
     if world.shapes[i, KIND] >= HALF_SPACE:
         return
     n, x_0 = normal(world, world.shapes[j, FACE_0]), row(world.points, world.shapes[j, VERTEX_0])
+    mesh = world.shapes[i, KIND] == MESH
     for v in range(world.shapes[i, VERTEX_0], world.shapes[i, VERTEX_1]):
+        if mesh and not world.marks[v] & OUTER:
+            continue
         x = row(world.points, v)
         gap = dot(n, minus(x, x_0)) - rounding(world, i)
         if gap < margin:
@@ -94,7 +106,10 @@ def _in_hollow(world: World, i: int, j: int, margin: float) -> None:
     if world.shapes[i, KIND] >= HALF_SPACE:
         return
     y = row(world.points, world.shapes[j, VERTEX_0])
+    mesh = world.shapes[i, KIND] == MESH
     for v in range(world.shapes[i, VERTEX_0], world.shapes[i, VERTEX_1]):
+        if mesh and not world.marks[v] & OUTER:
+            continue
         x = row(world.points, v)
         d = minus(x, y)
         size = length(d)

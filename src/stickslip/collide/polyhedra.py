@@ -38,6 +38,7 @@ from stickslip.jit import apart, jit
 # The reference face is kept, and preferred to edges, where others are better by less than this share of the size.
 PREFER = 1e-6
 PARALLEL = 1e-6  # sine of the angle of edges from which on they count as crossing
+ALIKE = 0.98  # cosine of the angle of two normals up to which faces lie on each other
 
 
 @apart("boolean", allocates=True)
@@ -162,22 +163,26 @@ def _hulls(world: World, i: int, j: int, margin: float) -> None:
         if apart >= reach:
             return
     before, limit = world.found[0], margin
-    if apart <= max(apart_i, apart_j) + tie:
+    faces = max(apart_i, apart_j)
+    edges_win = apart > faces + tie
+    reference = normal(world, face_i if apart_i > apart_j + tie else face_j)
+    if not edges_win or abs(dot(outward, reference)) > ALIKE:
+        # Tilted by little, boxes that overhang each other are separated by edges; the area over the face still counts.
         if apart_i > apart_j + tie:
             _on_face(world, j, i, face_i, margin)
         else:
             _on_face(world, i, j, face_j, margin)
         for c in range(before, min(world.found[0], world.rows.shape[0])):
             limit = min(limit, world.rows[c, 5] - tie)
-        if limit <= max(apart_i, apart_j) and rounding(world, i) + rounding(world, j) == 0.0:
+        if not edges_win and limit <= faces and rounding(world, i) + rounding(world, j) == 0.0:
             return  # nothing is closer than the planes of their faces
-    elif apart < 0.0:
+    if edges_win and apart < 0.0:
         e, g = world.parts[edge_i], world.parts[edge_j]
         f, h = edge_i - world.shapes[i, EDGE_0], edge_j - world.shapes[j, EDGE_0]
         lines(world, i, e[0], e[1], f, j, g[0], g[1], h, outward, margin)
         return
     # Apart, and closest beside the faces: at corners and edges. Round ones meet there, and so do sharp ones at last.
-    if max(apart, apart_i, apart_j) >= 0.0:
+    if max(apart, faces) >= 0.0:
         _closest_edges(world, i, j, limit)
 
 

@@ -7,7 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stickslip.collide.chains import AT, END, FROM, TO
 from stickslip.collide.solids import HALF_SPACE, solid
+from stickslip.collide.surfaces import CORNERS, EDGES_0, EDGES_1, NORMAL, OWN_0, OWN_1, MeshTables
+from stickslip.collide.world import FACE_0, FACE_1, TREE
 from stickslip.errors import ModelError
 from stickslip.model.bodies import PlanarBody, PointMass, RigidBody
 from stickslip.model.collisions import Collisions
@@ -19,6 +22,17 @@ from stickslip.model.system import System
 FIXED, TRANSLATING, PLANAR, RIGID = range(4)
 CARRIERS: tuple[type[Carrier], ...] = (Ground, PointMass, PlanarBody, RigidBody)
 NUMBERS = 36  # columns of `Contacts.numbers`, see `templates.COLUMNS`
+
+
+class Surfaces(NamedTuple):
+    """The tables of all meshes, as in `surfaces.MeshTables`, with numbers of points, parts and triangles of the scene."""
+
+    facets: np.ndarray
+    marks: np.ndarray  # of all points
+    ring_at: np.ndarray
+    ring: np.ndarray
+    nodes: np.ndarray
+    boxes: np.ndarray
 
 
 class Scene(NamedTuple):
@@ -42,6 +56,7 @@ class Scene(NamedTuple):
     laws: np.ndarray  # mu, e_N, e_F by the materials of two shapes
     apart: np.ndarray  # codes of pairs of shapes that are left out, sorted
     skin: float
+    surfaces: Surfaces
 
 
 class Contacts(NamedTuple):
@@ -122,16 +137,18 @@ def scene_of(system: System, collisions: Collisions, parameters: Mapping[str, fl
     points, fixed_to = np.zeros((sum(count) + len(solids), 4)), np.zeros(sum(count) + len(solids), np.int64)
     parts: list[tuple[int, int, int, int]] = []
     loop: list[int] = []
-    vertex, face = 0, count[0]
+    vertex, face, meshes = 0, count[0], _Meshes()
     for k, s in enumerate(solids):
-        middle = (s.vertices.min(0) + s.vertices.max(0)) / 2
+        held = s.vertices if s.bounds is None else s.bounds
+        middle = (held.min(0) + held.max(0)) / 2
         round_ = s.radius if s.sizes is None else float(s.sizes.max())
-        size = round_ + float(np.linalg.norm(s.vertices - middle, axis=1).max())
+        size = round_ + float(np.linalg.norm(held - middle, axis=1).max())
         if s.kind < HALF_SPACE:
             reach[k] = size
-        arms[owner[k]] = max(arms[owner[k]], np.linalg.norm(s.vertices, axis=1).max() + round_)
+        arms[owner[k]] = max(arms[owner[k]], np.linalg.norm(held, axis=1).max() + round_)
+        radii = np.full(len(s.vertices), s.radius) if s.chain is None else s.chain.radii
         ends = vertex + len(s.vertices), face + len(s.normals)
-        points[vertex : ends[0]] = np.column_stack([s.vertices, np.full(len(s.vertices), s.radius)])
+        points[vertex : ends[0]] = np.column_stack([s.vertices, radii])
         points[face : ends[1]] = np.column_stack(
             [s.normals, np.full(len(s.normals), size) if s.sizes is None else s.sizes]
         )
@@ -149,6 +166,12 @@ def scene_of(system: System, collisions: Collisions, parameters: Mapping[str, fl
             s.kind, owner[k], vertex, ends[0], first_face, first_edge, first_edge, len(parts), collisions.material[k],
             sum(count) + k, face, 0,
         )  # fmt: skip
+        if s.mesh is not None:
+            shapes[k, [FACE_0, FACE_1]] = meshes.triangles, meshes.triangles + len(s.mesh.facets)
+            shapes[k, TREE] = meshes.add(s.mesh, vertex, face, first_edge)
+        if s.chain is not None:
+            shapes[k, [FACE_0, FACE_1]] = meshes.triangles, meshes.triangles + len(s.chain.pieces)
+            meshes.chain(s.chain.pieces, vertex, face)
         vertex, face = ends
     skin = collisions.skin if collisions.skin is not None else 0.02 * float(reach.min(initial=1.0))
     return Scene(
@@ -166,7 +189,57 @@ def scene_of(system: System, collisions: Collisions, parameters: Mapping[str, fl
         collisions.law_values(system.parameter_values(parameters)),
         _apart(system, collisions, owner, place),
         skin,
+        meshes.tables(len(points)),
     )
+
+
+class _Meshes:
+    """Collects the tables of meshes, whose numbers begin at zero each."""
+
+    def __init__(self) -> None:
+        self.facets, self.marks, self.rings, self.nodes, self.boxes = ([] for _ in range(5))  # type: ignore[var-annotated]
+        self.size = self.triangles = 0
+
+    def add(self, mesh: MeshTables, vertex: int, normal: int, edge: int) -> int:
+        """Add a mesh whose vertices, normals and edges begin there; the root of its tree."""
+        root, facets, nodes = self.size, mesh.facets.copy(), mesh.nodes.copy()
+        facets[:, CORNERS : CORNERS + 3] += vertex
+        facets[:, NORMAL] += normal
+        facets[:, [EDGES_0, EDGES_1]] += edge
+        facets[:, [OWN_0, OWN_1]] += vertex
+        leaf = nodes[:, 0] < 0
+        nodes[leaf, 1:] += self.triangles
+        nodes[~leaf, 1:] += root
+        for own, new in ((self.facets, facets), (self.nodes, nodes), (self.boxes, mesh.boxes)):
+            own.append(new)
+        self.marks.append((vertex, mesh.marks))
+        self.rings.append((vertex, mesh.ring_at, mesh.ring + vertex))
+        self.size, self.triangles = root + len(nodes), self.triangles + len(facets)
+        return root
+
+    def chain(self, pieces: np.ndarray, point: int, normal: int) -> None:
+        """Add the pieces of an outline, whose points and normals begin there."""
+        pieces = pieces.copy()
+        pieces[:, [AT, END]] += point
+        pieces[:, [FROM, TO]] += normal
+        self.facets.append(pieces)
+        self.triangles += len(pieces)
+
+    def tables(self, points: int) -> Surfaces:
+        """All of them, for so many points."""
+        if not self.nodes:
+            none, facets = np.zeros(0, np.int64), np.concatenate([np.zeros((0, 9), np.int64), *self.facets])
+            return Surfaces(facets, none, none, none, np.zeros((0, 3), np.int64), np.zeros((0, 6)))
+        marks, ring_at, rings = np.zeros(points, np.int64), np.zeros(points + 1, np.int64), []
+        for first, own in self.marks:
+            marks[first : first + len(own)] = own
+        for first, at, ring in self.rings:
+            ring_at[first + 1 : first + len(at)] = np.diff(at)
+            rings.append(ring)
+        return Surfaces(
+            np.concatenate(self.facets), marks, np.cumsum(ring_at), np.concatenate(rings), np.concatenate(self.nodes),
+            np.concatenate(self.boxes),
+        )  # fmt: skip
 
 
 def _blocks(system: System) -> dict[str, tuple[int, int, int]]:

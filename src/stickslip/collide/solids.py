@@ -7,6 +7,7 @@
     plane, line         one face without boundary
     cavity              one vertex, seen from inside
     ellipsoid           its centre, and its axes with their lengths
+    mesh, height field  triangles, edges that stick out, vertices, and a tree of boxes
 
 Two shapes touch where features of their cores are closest, so few kinds of contacts serve all pairs.
 """
@@ -18,11 +19,15 @@ from typing import Any
 
 import numpy as np
 
+from stickslip.collide.chains import ArcChain, curve_chain, polygon_chain
+from stickslip.collide.surfaces import MeshTables, mesh_tables
 from stickslip.errors import ModelError
 from stickslip.math import is_symbolic
 from stickslip.model.frames import Frame
 from stickslip.model.geometry import Box, Capsule, Cavity, Cylinder, Ellipsoid, Plane, Sphere
+from stickslip.model.outlines import ClosedCurve, SimplePolygon
 from stickslip.model.polytopes import ConvexPolygon, Polyhedron, prism
+from stickslip.model.surfaces import HeightField, TriangleMesh
 
 # Kinds of solids.
 # Those below HALF_SPACE are bounded.
@@ -45,6 +50,9 @@ class RoundedCore:
     loops: tuple[tuple[int, ...], ...] = ()
     edges: np.ndarray = field(default_factory=lambda: np.zeros((0, 4), np.int64))
     sizes: np.ndarray | None = None
+    mesh: MeshTables | None = None
+    chain: ArcChain | None = None
+    bounds: np.ndarray | None = None  # points whose hull holds the shape, where that of its vertices does not
 
 
 def solid(where: str, shape: Any, dimension: int) -> RoundedCore:
@@ -78,8 +86,21 @@ def solid(where: str, shape: Any, dimension: int) -> RoundedCore:
         center, axis = _points(where, [shape.center.coordinates])[0], _points(where, [shape.axis])[0]
         size = _number(where, shape.radius), _number(where, shape.length)
         return _hull(*prism(center, axis / np.linalg.norm(axis), *size, shape.points))
-    known = "Sphere, Capsule, Box, Cylinder, Ellipsoid, Polyhedron, ConvexPolygon, Plane, Line and Cavity"
-    raise ModelError(f"{where}: a {type(shape).__name__} cannot be detected; {known} can. Declare it with Contact")
+    if isinstance(shape, (TriangleMesh, HeightField)):
+        tables = mesh_tables(_placed(where, shape.at, shape.vertices), shape.triangles)
+        return RoundedCore(MESH, tables.vertices, normals=tables.normals, edges=tables.edges, mesh=tables)
+    if isinstance(shape, (SimplePolygon, ClosedCurve)):
+        return _chained(where, shape)
+    raise ModelError(f"{where}: a {type(shape).__name__} cannot be detected. Declare its contacts with Contact")
+
+
+def _chained(where: str, shape: SimplePolygon | ClosedCurve) -> RoundedCore:
+    """An outline as a chain of pieces."""
+    chain = curve_chain(shape.rim, shape.tangents) if isinstance(shape, ClosedCurve) else polygon_chain(shape.rim)
+    points = _placed(where, shape.at, chain.points)
+    normals = _placed(where, shape.at, chain.normals) - _placed(where, shape.at, np.zeros((1, 2)))
+    bounds = _placed(where, shape.at, shape.fine_rim if isinstance(shape, ClosedCurve) else shape.rim)
+    return RoundedCore(MESH, points, normals=normals, chain=chain, bounds=bounds)
 
 
 def _number(where: str, value: Any) -> float:

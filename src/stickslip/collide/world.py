@@ -18,7 +18,7 @@ KIND, BODY, VERTEX_0, VERTEX_1, FACE_0, FACE_1, EDGE_0, EDGE_1, MATERIAL, MIDDLE
 ROW = 24  # columns of World.rows: shapes, features, kind, gap, x_a, r_a, x_b, r_b, d_a, d_b, n, sign
 CLIP = 64  # corners of a clipped face
 # Pairs of shapes that stand apart: a scene without them does not compile them. Places in World.apart.
-HULLS, EGGS, MESHES = range(3)
+HULLS, EGGS, MESHES, OUTLINES = range(4)
 ZERO = (0.0, 0.0, 0.0)
 
 
@@ -41,6 +41,13 @@ class World(NamedTuple):
     rows: np.ndarray  # what was found, see ROW
     found: np.ndarray  # their number
     apart: np.ndarray  # addresses of functions, or 0
+    facets: np.ndarray  # tables of meshes, as in `surfaces.MeshTables`; in the plane pieces of outlines, as in `chains`
+    marks: np.ndarray
+    ring_at: np.ndarray
+    ring: np.ndarray
+    nodes: np.ndarray
+    boxes: np.ndarray
+    near: np.ndarray  # triangles that were found, two lists
 
 
 @jit

@@ -10,7 +10,7 @@ from stickslip.errors import OptionError
 from stickslip.filming.film import Film, Solid, Trace
 from stickslip.filming.gather import Gathered
 from stickslip.looks import evaluate
-from stickslip.placing import DEPTH, arc, gear, hull_2, hull_3, prism, sector, sized, turned
+from stickslip.placing import DEPTH, arc, gear, hull_2, hull_3, prism, sector, sized, slab, turned
 from stickslip.shapes import Drawing
 from stickslip.touching import Spots, detected, mean_forces, most
 
@@ -105,6 +105,10 @@ def solid_of(found: Gathered, entry: dict[str, Any], symbol: float) -> Solid:
         vertices = np.array(look.pop("vertices"), float)
         kind = "mesh"
         look |= prism(hull_2(vertices[:, :2]), depth or 1e-9) if found.planar else hull_3(vertices)
+    elif kind == "facets":
+        kind = "mesh"
+    elif kind == "outline":
+        kind, look = "mesh", look | slab(np.array(look["vertices"], float)[:, :2], depth or 1e-9)
     elif kind == "link":
         look["ends"] = np.array(look["ends"], float)
     elif kind == "knob" and found.planar:

@@ -15,6 +15,8 @@ from stickslip.model.contacts import Contact, Rolling
 from stickslip.model.frames import Frame, Ground, Point, initial_turn, triad
 from stickslip.model.geometry import Box, Capsule, Cavity, Cylinder, Disk, Ellipsoid, Graph, Line, Plane, Sphere
 from stickslip.model.laws import OrthotropicCoulomb
+from stickslip.model.outlines import ClosedCurve, SimplePolygon
+from stickslip.model.surfaces import HeightField, TriangleMesh
 from stickslip.model.system import System
 
 OBSTACLES = (Plane, Line, Graph, Cavity)
@@ -85,6 +87,11 @@ def skin(shape: Any, sketch: Sketch) -> None:
         sketch.solid(
             "cylinder", shape.body, at=shape.center.coordinates, turn=toward(np.asarray(shape.axis, float)), **look
         )
+    elif isinstance(shape, TriangleMesh | HeightField):
+        look = {"vertices": shape.vertices.tolist(), "faces": shape.triangles.tolist()}
+        sketch.solid("facets", shape.body, **_placed(shape.at), **look)
+    elif isinstance(shape, SimplePolygon | ClosedCurve):
+        sketch.solid("outline", shape.body, **_placed(shape.at), vertices=[[*x, 0.0] for x in shape.rim.tolist()])
     elif hasattr(shape, "vertices") and hasattr(shape, "at"):  # convex polygons and polyhedra
         vertices = [[*np.asarray(v, float).tolist(), *[0.0] * (3 - len(v))] for v in shape.vertices]
         sketch.solid("hull", shape.body, **_placed(shape.at), vertices=vertices)

@@ -32,7 +32,9 @@ from stickslip.model.laws import (
 )
 from stickslip.model.matter import matter_of, solid
 from stickslip.model.measures import Angle, Displacement, Distance, Expression
+from stickslip.model.outlines import ClosedCurve, SimplePolygon
 from stickslip.model.polytopes import ConvexPolygon, Polyhedron
+from stickslip.model.surfaces import HeightField, TriangleMesh
 from stickslip.model.system import Part, System
 
 __all__ = [
@@ -45,6 +47,7 @@ __all__ = [
     "Cavity",
     "ClearancePrismatic",
     "ClearanceRevolute",
+    "ClosedCurve",
     "Collisions",
     "Contact",
     "ContactKinematics",
@@ -68,6 +71,7 @@ __all__ = [
     "Gear",
     "Graph",
     "Gravity",
+    "HeightField",
     "Law",
     "Limits",
     "Line",
@@ -87,12 +91,14 @@ __all__ = [
     "Rod",
     "Rolling",
     "Screw",
+    "SimplePolygon",
     "Sphere",
     "Spherical",
     "SpringDamper",
     "Stribeck",
     "System",
     "Torque",
+    "TriangleMesh",
     "Universal",
     "ground",
     "inertia",

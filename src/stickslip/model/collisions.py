@@ -13,10 +13,15 @@ from stickslip.model.declaration import Equations
 from stickslip.model.frames import Carrier, Ground, Point
 from stickslip.model.geometry import Box, Capsule, Cavity, Cylinder, Disk, Ellipsoid, Graph, Line, Plane, Sphere
 from stickslip.model.given import number, text
+from stickslip.model.outlines import ClosedCurve, SimplePolygon
 from stickslip.model.polytopes import ConvexPolygon, Polyhedron
+from stickslip.model.surfaces import HeightField, TriangleMesh
 from stickslip.model.system import System
 
-SHAPES: Any = (Sphere, Capsule, Box, Cylinder, Ellipsoid, Disk, Plane, Graph, Cavity, ConvexPolygon, Polyhedron)
+SHAPES: Any = (
+    Sphere, Capsule, Box, Cylinder, Ellipsoid, Disk, Plane, Graph, Cavity, ConvexPolygon, Polyhedron, TriangleMesh, HeightField,
+    SimplePolygon, ClosedCurve,
+)  # fmt: skip
 MANY = 50_000  # bodies
 
 
@@ -211,9 +216,9 @@ def shape_dimension(shape: Any) -> int | None:
         return shape.center.dimension
     if isinstance(shape, Capsule):
         return shape.end_1.dimension
-    if isinstance(shape, (Disk, Cylinder, Polyhedron)):
+    if isinstance(shape, (Disk, Cylinder, Polyhedron, TriangleMesh, HeightField)):
         return 3
-    if isinstance(shape, ConvexPolygon):
+    if isinstance(shape, (ConvexPolygon, SimplePolygon, ClosedCurve)):
         return 2
     if isinstance(shape, Plane):
         return shape.dimension

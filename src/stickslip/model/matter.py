@@ -15,7 +15,9 @@ from stickslip.model.bodies import PlanarBody, RigidBody
 from stickslip.model.frames import Carrier, Frame, Ground, ground
 from stickslip.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Sphere
 from stickslip.model.given import number, numbers
+from stickslip.model.outlines import ClosedCurve, SimplePolygon
 from stickslip.model.polytopes import ConvexPolygon, Polyhedron
+from stickslip.model.surfaces import HeightField, TriangleMesh
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,13 @@ def matter_of(shape: Any, density: float) -> Matter:
         return Matter(m, _plain(where, *shape.center.coordinates), _about(_plain(where, *shape.axis), J[0], J[2]))
     if isinstance(shape, (Box, Ellipsoid)):
         return _framed(where, shape, density)
+    if isinstance(shape, (SimplePolygon, ClosedCurve)):
+        rim = shape.fine_rim if isinstance(shape, ClosedCurve) else shape.rim
+        return _polygon(_in_body(shape.at, rim), density)
     if isinstance(shape, ConvexPolygon):
         return _polygon(_in_body(shape.at, shape.vertices), density)
+    if isinstance(shape, (TriangleMesh, HeightField)):
+        return _polyhedron(_in_body(shape.at, shape.vertices), shape.triangles.tolist(), density)
     if isinstance(shape, Polyhedron):
         return _polyhedron(_in_body(shape.at, shape.vertices), shape.faces, density)
     raise ModelError(f"a {type(shape).__name__} has no mass; give the mass of its body")

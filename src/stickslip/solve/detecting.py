@@ -367,6 +367,16 @@ class DetectingRun(ProgramRun):
                 f"{self.system.name}: {first!r} and {second!r} begin inside each other, {-self._new.gap[c]:.3g} deep; move "
                 "them apart, or name the pair in ignore= of Collisions"
             )
+        if len(self.scene.surfaces.facets):
+            from stickslip.collide.inside import swallowed
+
+            inner = swallowed(self.scene, self._room)
+            if inner is not None:
+                first, second = (self.labels[k] for k in inner)
+                raise InitialStateError(
+                    f"{self.system.name}: {first!r} begins inside {second!r}; move it out, or name the pair in ignore= of "
+                    "Collisions"
+                )
 
     def _name(self, c: int) -> tuple[str, str]:
         pair, count = int(self._new.key[c, 0]), len(self.scene.shapes)

@@ -1,0 +1,83 @@
+"""Shapes that lie so deep inside a mesh or an outline that none of its surface is near: a check for the start of a run."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stickslip.collide.detect import Room
+from stickslip.collide.scene import FIXED, Scene
+from stickslip.collide.solids import EGG, HALF_SPACE, MESH
+from stickslip.collide.surfaces import CORNERS
+from stickslip.collide.world import BODY, FACE_0, FACE_1, KIND, MIDDLE, NORMAL_0, VERTEX_0, VERTEX_1
+
+FEW = 200  # vertices of a shape that are looked at
+CLEAR = 1e-6  # share of the size: what is less deep is found as a contact
+
+
+def swallowed(scene: Scene, room: Room) -> tuple[int, int] | None:
+    """A shape and a mesh or outline that it begins inside of, or an ellipsoid that a mesh begins inside of.
+
+    The points of bodies in `room` must be where they are.
+    """
+    kinds, owner = scene.shapes[:, KIND], scene.shapes[:, BODY]
+    for j in np.flatnonzero(kinds == MESH).tolist():
+        for i in np.flatnonzero((kinds < HALF_SPACE) & (owner != owner[j])).tolist():
+            still = scene.bodies[owner[i], 0] == FIXED and scene.bodies[owner[j], 0] == FIXED
+            code = min(i, j) * len(kinds) + max(i, j)
+            way = room.points[scene.shapes[i, MIDDLE], :3] - room.points[scene.shapes[j, MIDDLE], :3]
+            if still or code in scene.apart or np.linalg.norm(way) > scene.reach[i] + scene.reach[j]:
+                continue
+            if (_winding(scene, room, j, _vertices(scene, room, i)) > 0.5).any():
+                return i, j
+            if kinds[i] == EGG and _within_egg(scene, room, i, _vertices(scene, room, j)):
+                return j, i
+    return None
+
+
+def _vertices(scene: Scene, room: Room, i: int) -> np.ndarray:
+    """Vertices of a shape, moved towards its middle by very little, so that what merely touches is not inside."""
+    x = room.points[scene.shapes[i, VERTEX_0] : scene.shapes[i, VERTEX_1], :3]
+    if scene.dimension == 2 and scene.shapes[i, KIND] == MESH:
+        x = room.points[scene.surfaces.facets[scene.shapes[i, FACE_0] : scene.shapes[i, FACE_1], 1], :3]
+        x = x[scene.surfaces.facets[scene.shapes[i, FACE_0] : scene.shapes[i, FACE_1], 0] == 3]
+    x = x[:: max(1, len(x) // FEW)]
+    return x + CLEAR * (room.points[scene.shapes[i, MIDDLE], :3] - x)
+
+
+def _within_egg(scene: Scene, room: Room, i: int, x: np.ndarray) -> bool:
+    axes = room.points[scene.shapes[i, NORMAL_0] : scene.shapes[i, NORMAL_0] + scene.dimension]
+    local = (x - room.points[scene.shapes[i, VERTEX_0], :3]) @ axes[:, :3].T / axes[:, 3]
+    return bool(((local**2).sum(1) < 1 - 1e-3).any())
+
+
+def _winding(scene: Scene, room: Room, j: int, x: np.ndarray) -> np.ndarray:
+    """How often a surface goes around places: 1 inside, 0 outside."""
+    pieces = scene.surfaces.facets[scene.shapes[j, FACE_0] : scene.shapes[j, FACE_1]]
+    out = np.zeros(len(x))
+    if scene.dimension == 3:
+        corners = room.points[pieces[:, CORNERS : CORNERS + 3], :3]
+        for k, place in enumerate(x):  # solid angles of the triangles [van Oosterom and Strackee]
+            a, b, c = (corners[:, m] - place for m in range(3))
+            la, lb, lc = (np.linalg.norm(v, axis=1) for v in (a, b, c))
+            volume = np.einsum("ij,ij->i", a, np.cross(b, c))
+            below = la * lb * lc + (a * b).sum(1) * lc + (b * c).sum(1) * la + (c * a).sum(1) * lb
+            out[k] = 2 * np.arctan2(volume, below).sum() / (4 * np.pi)
+        return out
+    a, b = _ends(room, pieces)
+    for k, place in enumerate(x):
+        p, q = a - place, b - place
+        out[k] = np.arctan2(p[:, 0] * q[:, 1] - p[:, 1] * q[:, 0], (p * q).sum(1)).sum() / (2 * np.pi)
+    return out
+
+
+def _ends(room: Room, pieces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Begin and end of the pieces of an outline; arcs as their chords."""
+    from stickslip.collide.chains import AT, BAY, CORNER, END, FROM, PIECE, SIDE, TO
+
+    pieces = pieces[pieces[:, PIECE] != CORNER]
+    side = (pieces[:, PIECE] == SIDE)[:, None]
+    radius = room.points[pieces[:, AT], 3:] * np.where(pieces[:, PIECE] == BAY, -1.0, 1.0)[:, None]
+    center = room.points[pieces[:, AT], :3]
+    begin = np.where(side, center, center + radius * room.points[pieces[:, FROM], :3])
+    end = np.where(side, room.points[pieces[:, END], :3], center + radius * room.points[pieces[:, TO], :3])
+    return begin, end

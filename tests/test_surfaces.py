@@ -1,0 +1,255 @@
+"""Runs with meshes, height fields, polygons and curves: against the same bodies of simpler shapes, statics, and brute force."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import stickslip as ss
+from stickslip.errors import InitialStateError, ModelError
+from stickslip.model.polytopes import hull_faces
+
+G = 9.81
+FLOOR = ss.Plane([0, 0, 0], [0, 0, 1])
+
+
+def solve(system: ss.System, t_end: float, dt: float, **options) -> ss.Solution:
+    return ss.solve(system, t_end=t_end, dt=dt, progress=False, **options)
+
+
+def corners(size) -> np.ndarray:
+    return np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * np.array(size) / 2
+
+
+def triangles(p) -> list[tuple[int, int, int]]:
+    return [(f[0], f[k], f[k + 1]) for f in hull_faces(np.array(p)) for k in range(1, len(f) - 1)]
+
+
+def extruded(outline, width: float) -> tuple[np.ndarray, list]:
+    """Vertices and triangles of a polygon in the x-z plane, counter-clockwise as seen from -y, that is so wide along y."""
+    from stickslip.placing import slab
+
+    made = slab(np.array(outline, float), width)
+    p = np.array(made["vertices"])
+    return p[:, [0, 2, 1]] * [1, -1, 1], [tuple(f) for f in made["faces"]]
+
+
+HOOK = [(-0.1, -0.3), (0.3, -0.3), (0.3, 0.0), (0.2, 0.0), (0.2, -0.2), (0.0, -0.2), (0.0, 0.3), (-0.1, 0.3)]
+WAVES = 0.05 * np.cos(np.linspace(-6, 6, 41))[:, None] * np.cos(np.linspace(-4, 4, 31))[None]
+
+
+@pytest.mark.parametrize("ground", ["height field", "mesh"])
+@pytest.mark.parametrize("kind", ["ball", "box", "egg", "rod", "mesh"])
+def test_a_flat_surface_is_a_plane(kind, ground):
+    """Thrown on a flat ground of triangles, every shape moves as on a plane: edges between triangles are not felt."""
+    shape = {
+        "ball": ss.Sphere(ss.ground.point(0, 0, 0), 0.1),
+        "box": ss.Box(ss.ground, [0.2, 0.15, 0.1]),
+        "egg": ss.Ellipsoid(ss.ground, [0.15, 0.1, 0.08]),
+        "rod": ss.Capsule(ss.ground.point(-0.1, 0, 0), ss.ground.point(0.1, 0, 0.02), 0.05),
+        "mesh": ss.TriangleMesh(ss.ground, corners([0.2, 0.15, 0.1]), triangles(corners([0.2, 0.15, 0.1]))),
+    }[kind]
+    flat = {
+        "height field": ss.HeightField(ss.ground, np.zeros((9, 7)), [4, 3]),
+        "mesh": ss.TriangleMesh(ss.ground.frame([0, 0, -0.5]), corners([4, 3, 1]), triangles(corners([4, 3, 1]))),
+    }
+    results = []
+    for floor in (flat[ground], FLOOR):
+        s = ss.System("thrown")
+        s.add(ss.Gravity([0, 0, -G]))
+        thrown = {"position": [-0.5, -0.3, 0.3], "velocity": [1, 0.5, 0], "angular_velocity": [2, 3, 1]}
+        body = s.add(ss.solid("body", shape, density=500, **thrown))
+        s.add(ss.Collisions("touch", [body, floor], friction=0.3, restitution=0.3))
+        results.append(solve(s, 0.4, 1e-3))
+    assert results[0].contacts.P_N.sum() > 0
+    np.testing.assert_allclose(results[0].q, results[1].q, atol=1e-6)
+
+
+def surface_height(x: float, y: float) -> float:
+    """Of WAVES over a grid of 2 by 1.5, by the triangles of each cell."""
+    i, j = (x + 1) / 2 * 40, (y + 0.75) / 1.5 * 30
+    a, b = int(i), int(j)
+    s, t = i - a, j - b
+    h = WAVES[a, b], WAVES[a + 1, b], WAVES[a + 1, b + 1], WAVES[a, b + 1]
+    return h[0] + s * (h[1] - h[0]) + t * (h[2] - h[1]) if s >= t else h[0] + t * (h[3] - h[0]) + s * (h[2] - h[3])
+
+
+@pytest.mark.parametrize("kind", ["ball", "box"])
+def test_nothing_sinks_into_hills(kind):
+    """Points of a body stay above the triangles, by brute force; energy falls."""
+    s = ss.System("hills")
+    s.add(ss.Gravity([0, 0, -G]))
+    shape = ss.Sphere(ss.ground.point(0, 0, 0), 0.06) if kind == "ball" else ss.Box(ss.ground, [0.16, 0.12, 0.1])
+    body = s.add(ss.solid("body", shape, density=500, position=[0.1, 0.05, 0.2], velocity=[0.4, 0.3, 0]))
+    s.add(ss.Collisions("touch", [body, ss.HeightField(ss.ground, WAVES, [2, 1.5])], friction=0.2))
+    solution = solve(s, 0.6, 1e-3)
+    assert solution.contacts.gap.min() > -1e-7
+    energy = solution.kinetic + solution.potential
+    assert np.diff(energy).max() < 1e-4 * np.ptp(energy)
+    rng = np.random.default_rng(1)
+    local = rng.normal(size=(200, 3))
+    local *= 0.06 / np.linalg.norm(local, axis=1)[:, None]
+    if kind == "box":
+        local = rng.uniform(-1, 1, (200, 3)) * [0.08, 0.06, 0.05]
+        local[np.arange(200), np.arange(200) % 3] = (
+            np.sign(local[np.arange(200), np.arange(200) % 3]) * np.array([0.08, 0.06, 0.05])[np.arange(200) % 3]
+        )
+    for q in solution.q[::60]:
+        for x, y, z in q[:3] + local @ ss.math.quaternion_rotation(q[3:]).T:
+            assert z > surface_height(x, y) - 1e-6
+
+
+@pytest.mark.parametrize("kind", ["box", "mesh", "ball", "egg", "rod"])
+def test_things_rest_in_a_hook(kind):
+    """A mesh that is not convex: what falls into its bend rests on its inner floor at -0.2, which carries the weight."""
+    s = ss.System("hook")
+    s.add(ss.Gravity([0, 0, -G]))
+    size = np.array([0.12, 0.08, 0.1])
+    shape, height = {
+        "box": (ss.Box(ss.ground, size), 0.05),
+        "mesh": (ss.TriangleMesh(ss.ground, corners(size), triangles(corners(size))), 0.05),
+        "ball": (ss.Sphere(ss.ground.point(0, 0, 0), 0.05), 0.05),
+        "egg": (ss.Ellipsoid(ss.ground, [0.06, 0.04, 0.03]), 0.03),
+        "rod": (ss.Capsule(ss.ground.point(0, -0.03, 0), ss.ground.point(0, 0.03, 0), 0.04), 0.04),
+    }[kind]
+    load = s.add(ss.solid("load", shape, density=1000, position=[0.1, 0, -0.1]))
+    hook = ss.TriangleMesh(ss.ground, *extruded(HOOK, 0.1))
+    s.add(ss.Collisions("touch", [load, hook], friction=0.3))
+    solution = solve(s, 0.3, 1e-3)
+    assert solution.q[-1, 2] == pytest.approx(-0.2 + height, abs=1e-7)
+    assert solution.q[-1, 0] == pytest.approx(0.1, abs=1e-6)
+    carried = solution.contacts.at(300).percussion[:, 2].sum()
+    assert abs(carried) == pytest.approx(s.parameter_values()["load.mass"] * G * 1e-3, rel=1e-5)
+
+
+def test_a_closed_curve_rolls_as_an_ellipse():
+    """Down a slope: the chain of arcs follows the ellipse."""
+    angle = np.linspace(0, 2 * np.pi, 200, endpoint=False)
+    points = np.column_stack([0.15 * np.cos(angle), 0.1 * np.sin(angle)])
+    results = []
+    for shape in (ss.Ellipsoid(ss.ground, [0.15, 0.1]), ss.ClosedCurve(ss.ground, points, pieces=400)):
+        s = ss.System("rolls")
+        s.add(ss.Gravity([3.0, -G]))
+        wheel = s.add(ss.solid("wheel", shape, density=100, position=[0, 0.11], velocity=[0.8, 0], angular_velocity=-8))
+        s.add(ss.Collisions("touch", [wheel, ss.Line([0, 0], [0, 1])], friction=0.6))
+        results.append(solve(s, 0.4, 2.5e-4))
+    assert results[0].q[:, 0].max() > 0.3
+    # The arc of the start of a step is taken for all of it: the angle differs by 6e-5 with dt = 1e-3, by 5e-6 with this one.
+    np.testing.assert_allclose(results[1].q, results[0].q, atol=2e-5)
+    assert results[1].contacts.gap.min() > -1e-7
+
+
+def test_a_cam_lifts_its_follower_by_its_profile():
+    """A flat follower on a round cam whose centre is e beside its axis rises by e sin(angle)."""
+    s, R, e, omega = ss.System("cam"), 0.05, 0.02, 6.0
+    s.add(ss.Gravity([0, -G]))
+    angle = np.linspace(0, 2 * np.pi, 120, endpoint=False)
+    profile = np.column_stack([e + R * np.cos(angle), R * np.sin(angle)])
+    cam = s.add(ss.PlanarBody("cam", mass=1, inertia=1e-3, angular_velocity=omega))
+    axis = s.add(ss.Revolute("axis", ss.ground.point(0, 0), cam.point()))
+    s.add(ss.Motion("drive", axis.angle, lambda t: omega * t))
+    follower = s.add(ss.PlanarBody("follower", mass=0.2, inertia=1e-3, position=[0, R + 0.01]))
+    s.add(ss.Prismatic("guide", ss.ground.point(0, 0), follower.point(), axis=[0, 1]))
+    s.add(ss.Collisions("touch", [ss.ClosedCurve(cam, profile), ss.Box(follower, [0.2, 0.02])]))
+    solution = solve(s, 0.5, 1e-3)
+    lift = solution.q[:, 4] - 0.01 - R
+    assert np.ptp(solution.q[:, 2]) > 2
+    np.testing.assert_allclose(lift, e * np.sin(solution.q[:, 2]), atol=1e-6)
+
+
+def test_a_ball_rests_in_a_notch():
+    """Two walls of 45 degrees in one polygon carry a ball with m g/sqrt(2) each; both stay contacts."""
+    s = ss.System("notch")
+    s.add(ss.Gravity([0, -G]))
+    notch = ss.SimplePolygon(ss.ground, [(-1, -1), (1, -1), (1, 0.6), (0, -0.4), (-1, 0.6)])
+    ball = s.add(ss.solid("ball", ss.Sphere(ss.ground.point(0.05, 0.2), 0.2), density=10))
+    s.add(ss.Collisions("touch", [ball, notch]))
+    solution = solve(s, 1.5, 1e-3)
+    last = solution.contacts.at(1500)
+    mass = s.parameter_values()["ball.mass"]
+    np.testing.assert_allclose(last.P_N, mass * G * 1e-3 / np.sqrt(2) * np.ones(2), rtol=0.05)
+    assert solution.contacts.gap.min() > -1e-8
+
+
+def test_a_bracket_falls_as_two_rectangles():
+    """An L in one piece, and the same of two rectangles with the same mass."""
+    whole = ss.SimplePolygon(ss.ground, [(0, 0), (0.3, 0), (0.3, 0.1), (0.1, 0.1), (0.1, 0.3), (0, 0.3)])
+    parts = [ss.Box(ss.ground.frame([0.15, 0.05]), [0.3, 0.1]), ss.Box(ss.ground.frame([0.05, 0.2]), [0.1, 0.2])]
+    results = []
+    for shapes in ([whole], parts):
+        s = ss.System("bracket")
+        s.add(ss.Gravity([0, -G]))
+        post = ss.Sphere(ss.ground.point(0.2, 0.0), 0.05)
+        body = s.add(ss.solid("body", shapes, density=100, position=[0.1, 0.4], angle=0.4))
+        s.add(ss.Collisions("touch", [body, post, ss.Line([0, -0.3], [0, 1])], friction=0.4, restitution=0.2))
+        results.append(solve(s, 0.5, 1e-3))
+    assert results[0].contacts.P_N.sum() > 0
+    np.testing.assert_allclose(results[0].q, results[1].q, atol=1e-5)
+
+
+def test_what_begins_inside_a_mesh_is_named():
+    """Also where it is so deep inside that no surface is near."""
+    s = ss.System("swallowed")
+    block = ss.HeightField(ss.ground, np.zeros((9, 9)), [4, 4], depth=2)
+    ball = s.add(ss.solid("ball", ss.Sphere(ss.ground.point(0.1, 0.2, -1), 0.1), density=10))
+    s.add(ss.Collisions("touch", [ball, block]))
+    with pytest.raises(InitialStateError, match="'ball' begins inside 'ground'"):
+        solve(s, 0.1, 1e-3)
+    s = ss.System("swallowed in the plane")
+    ring = ss.ClosedCurve(ss.ground, [(2, 0), (0, 2), (-2, 0), (0, -2)])
+    ball = s.add(ss.solid("ball", ss.Box(ss.ground.frame([0.5, 0.1]), [0.1, 0.1]), density=10))
+    s.add(ss.Collisions("touch", [ball, ring]))
+    with pytest.raises(InitialStateError, match="'ball' .*inside"):
+        solve(s, 0.1, 1e-3)
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (
+            lambda b: ss.TriangleMesh(b, corners([1, 1, 1]), triangles(corners([1, 1, 1]))[:-1]),
+            "its surface is open at the edge",
+        ),
+        (
+            lambda b: ss.TriangleMesh(b, corners([1, 1, 1]), [f[::-1] for f in triangles(corners([1, 1, 1]))]),
+            "its volume is -1",
+        ),
+        (
+            lambda b: ss.TriangleMesh(b, corners([1, 1, 1]), [(0, 1, 9)] * 4),
+            "triangles name vertices by numbers from 0 to 7",
+        ),
+        (lambda b: ss.TriangleMesh(b, corners([1, 1, 1]), [(0, 1, 1)] * 4), "triangle 0 .* has no area"),
+        (lambda b: ss.TriangleMesh(b, corners([1, 1, 1]), [(0, 1, 2)] * 4), "several triangles run from vertex 0 to 1"),
+        (
+            lambda b: ss.TriangleMesh(b, [(0, 0, np.nan)] * 4, [(0, 1, 2)] * 4),
+            "vertices must be at least 4 rows of 3 finite",
+        ),
+        (
+            lambda b: ss.TriangleMesh(b, corners([1, 1, 1]), [(0, 1, 0.5)] * 4),
+            "triangles must name vertices by whole numbers",
+        ),
+        (lambda b: ss.HeightField(b, [1, 2, 3], [1, 1]), "heights must be a table of finite numbers"),
+        (lambda b: ss.HeightField(b, np.zeros((3, 3)), [1, -1]), r"size\[1\] = -1.0 must be"),
+        (lambda b: ss.HeightField(b, np.zeros((3, 3)), [1, 1], depth=0), "depth = 0 must be"),
+        (lambda b: ss.HeightField(b, np.zeros((2000, 2000)), [1, 1]), "4000000 heights; at most"),
+        (lambda b: ss.SimplePolygon(b, [(0, 0), (2, 1), (2, 0), (0, 2)]), "it crosses itself, between points"),
+        (lambda b: ss.SimplePolygon(b, [(0, 0), (1, 1), (2, 2)]), "it has no area"),
+        (lambda b: ss.SimplePolygon(b, [(0, 0), (1, 0), (0, 1), (0, 0)]), "points 3 and 0 coincide .*must not repeat"),
+        (lambda b: ss.ClosedCurve(b, [(0, 0), (1, 0), (0, 1)]), "it needs from 4 to 2000 rows"),
+        (lambda b: ss.ClosedCurve(b, [(0, 0), (1, 0), (1, 1), (0, 1)], pieces=3), "pieces = 3 must be a whole number"),
+        (lambda b: ss.TriangleMesh("b", corners([1, 1, 1]), triangles(corners([1, 1, 1]))), "mesh: its place must be"),
+        (
+            lambda b: ss.Collisions("c", [ss.TriangleMesh(body(), corners([1, 1, 1]), triangles(corners([1, 1, 1])))]),
+            "has no body",
+        ),
+    ],
+)
+def test_bad_surfaces_are_named(make, message):
+    s = ss.System()
+    own = s.add(body())
+    with pytest.raises(ModelError, match=message):
+        s.add(make(own))
+
+
+def body() -> ss.RigidBody:
+    return ss.RigidBody("b", mass=1, inertia=[1, 1, 1])
