@@ -9,7 +9,7 @@ from pathlib import Path
 import stickslip as ss
 
 FOLDER = Path(__file__).parent / "images" / "mechanisms"
-LOOK = {"fps": 10, "width": 220}
+LOOK = {"fps": 10, "width": 280}
 
 
 def impact_oscillator() -> ss.Solution:

@@ -119,7 +119,8 @@ def flattened(film: Film, camera: tuple[float, float]) -> list[Track]:
     tracks += [track for _, group in found for track in group] + front
     for k, name in enumerate(film.spots.names):
         points = film.spots.places[:, k : k + 1]
-        tracks.append(_still("touch", points @ np.column_stack([right, up]), {"contact": name}))
+        look = {"contact": name, "states": film.spots.states[:, k]}
+        tracks.append(_still("touch", points @ np.column_stack([right, up]), look))
     return tracks
 
 

@@ -81,7 +81,7 @@ def _body(body: Body, sketch: Sketch, shaped: list[Any]) -> None:
     points = _places(sketch.attached.get(id(body), []))
     if isinstance(body, PointMass):
         if not shaped:
-            sketch.solid("knob", body, radius=symbols(1.4))
+            sketch.solid("knob", body, radius=symbols(2.0))
         return
     spread = max((float(np.linalg.norm(p)) for p in points), default=0.0)
     if not shaped or contacts.only_points(shaped):

@@ -26,7 +26,7 @@ from stickslip.shapes import Drawing
 from stickslip.solution import Solution
 
 TONES = {"body": PALETTE[0], "other": PALETTE[1], "third": PALETTE[2], "ink": INK, "faint": "#a9b2bb"}
-GLOW = "#e8352c"
+GLOW = ("#e8352c", "#2f8f6b", "#e0962b", "#e8352c")  # open since the frame before, stick, slip, impact: as in the page
 GHOSTS = 3  # earlier states behind a snapshot
 
 
@@ -200,9 +200,10 @@ def _draw(ax: Axes, scene: FlatFilm, frame: int, ghosts: list[int] | None = None
         if track.kind == "touch":
             glow = scene.glow[frame, _contact(scene, track)]
             if glow > 0:
+                color = GLOW[int(track.look["states"][frame])]
                 for area, alpha in ((260, 0.18), (110, 0.35), (30, 0.95)):
                     x, y = track.at(frame)[0]
-                    artists.append(ax.scatter(x, y, s=area * glow, color=GLOW, alpha=alpha, linewidth=0, zorder=5))
+                    artists.append(ax.scatter(x, y, s=area * glow, color=color, alpha=alpha, linewidth=0, zorder=5))
         else:
             artists.append(_artist(ax, track, frame, 1.0, zorder=2))
     return artists

@@ -462,8 +462,11 @@ function makeStage(data, runs, canvas, tools) {
     base.position.z = shade.position.z = -size * 1e-4;
     base.renderOrder = -2; shade.renderOrder = -1;
     materials.push([base.material, "--floor"]);
-    const place = [], count = Math.floor(reach / step);
-    for (let i = -count; i <= count; i++) { const s = i * step, p = Math.sqrt(reach ** 2 - s ** 2); place.push(s, -p, 0, s, p, 0, -p, s, 0, p, s, 0); }
+    const place = [], count = Math.floor(reach / step), cuts = sparing ? 8 : 24;   // SwiftShader drops a line that ends behind the camera: pieces
+    for (let i = -count; i <= count; i++) for (let j = 0; j < cuts; j++) {
+      const s = i * step, half = Math.sqrt(reach ** 2 - s ** 2), p = (2 * j / cuts - 1) * half, q = (2 * (j + 1) / cuts - 1) * half;
+      place.push(s, p, 0, s, q, 0, p, s, 0, q, s, 0);
+    }
     const grid = new T.BufferGeometry(); grid.setAttribute("position", new T.Float32BufferAttribute(place, 3));
     const paint = unlit(new T.LineBasicMaterial({transparent: true, depthWrite: false}), `grid ${reach}`, shader => {   // lines fade away
       const shared = "varying vec2 vAt;\nvoid main() {";
