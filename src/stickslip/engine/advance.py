@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stickslip.engine import tables as tb
-from stickslip.engine.naps import ALLOWED, ASLEEP, left_box, settle, wake
+from stickslip.engine.naps import ALLOWED, ASLEEP, PIECES, left_box, settle, wake
 from stickslip.engine.newton import GUESS, allow_sweeps, back_to_start, workspace
 from stickslip.engine.residual import gather
 from stickslip.engine.tables import Tables
@@ -173,7 +173,8 @@ def advance(
 ) -> tuple[int, int]:
     """Steps `first` to `last`, or to the end of the clock; how many are done in all, and the stage that failed or -1.
 
-    `record` lists the places in memory that make up a row of `results`; row k is the state k steps after `clock.row`.
+    `record` lists the places in memory that make up a row of `results`, which must be zero where contacts sleep; row k is the
+    state k steps after `clock.row`.
     """
     for n in range(first, last):
         if work.signals[RESUMED] == GO_ON:
@@ -189,7 +190,7 @@ def advance(
         if work.signals[RESUMED] != GO_ON:
             memory[clock.dt] = clock.step
             if work.nap[ALLOWED] == 1:
-                settle(tables, memory, work)
+                settle(tables, memory, work, record)
         if n == 0 and begin.shape[0] > 0:
             failed = _run(begin, tables, memory, work, options, iterations[0], residuals[0])
             if failed >= 0:
@@ -197,8 +198,14 @@ def advance(
         failed = _run(step, tables, memory, work, options, iterations[n - clock.row], residuals[n - clock.row])
         if failed >= 0:
             return n, failed
-        for i in range(record.size):
-            results[n + 1 - clock.row, i] = memory[record[i]]
+        if work.nap[ASLEEP] == 1:  # others have percussions of zero, which are there already
+            for p in range(work.nap[PIECES]):
+                column, place = work.pieces[p, 0], work.pieces[p, 1]
+                for i in range(work.pieces[p, 2]):
+                    results[n + 1 - clock.row, column + i] = memory[place + i]
+        else:
+            for i in range(record.size):
+                results[n + 1 - clock.row, i] = memory[record[i]]
         for c in range(carry.shape[0]):
             for i in range(carry[c, 2]):
                 memory[carry[c, 1] + i] = memory[carry[c, 0] + i]

@@ -8,6 +8,8 @@ without sleep; only the size of the box, which decides how often it is drawn ane
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from stickslip.engine.tables import Tables
@@ -16,19 +18,22 @@ from stickslip.jit import jit_bare, jit_inline
 from stickslip.native.call import call_kernel
 
 # Of work.nap: whether it is allowed; whether anybody sleeps; steps since the box was drawn; steps to wait before the next
-# one; its horizon in steps; how many slept in the last ones.
-ALLOWED, ASLEEP, STEPS, WAIT, HORIZON, SLEPT = range(6)
+# one; its horizon in steps; how many slept in the last ones; pieces of a row of results that are not of sleepers.
+ALLOWED, ASLEEP, STEPS, WAIT, HORIZON, SLEPT, PIECES = range(7)
 
 FIRST_WAIT, LONG_WAIT = 2, 64  # steps: after the start, and where nobody could sleep
-FIRST_HORIZON, LEAST_HORIZON, LONGEST_HORIZON = 16, 4, 2**20
+FIRST_HORIZON, LEAST_HORIZON, LONGEST_HORIZON = 64, 4, 2**20
 SHORT = 64  # a box that lasts for fewer steps is too small
 LEAST = 1e-6  # radius of the box, relative to the coordinate
 CLEARLY = 1e-6  # lower bound of a gap, relative to its upper one: far above rounding errors
 
 
 @jit_bare
-def settle(tables: Tables, memory: np.ndarray, work: Work) -> None:
-    """At the start of a step: leave out whoever can sleep, if it is time to see who that is."""
+def settle(tables: Tables, memory: np.ndarray, work: Work, record: np.ndarray) -> None:
+    """At the start of a step: leave out whoever can sleep, if it is time to see who that is.
+
+    `record`: places in the memory that make up a row of results. Those of sleepers, which are zero, are not copied.
+    """
     nap, centre, radius = work.nap, work.box[0], work.box[1]
     nap[STEPS] += 1
     if nap[ASLEEP] == 1 or nap[STEPS] < nap[WAIT]:
@@ -39,30 +44,52 @@ def settle(tables: Tables, memory: np.ndarray, work: Work) -> None:
         nap[STEPS], nap[WAIT], nap[HORIZON] = 0, 1, FIRST_HORIZON
         return
     if nap[SLEPT] > 0 and nap[STEPS] < SHORT:
-        nap[HORIZON] = min(2 * nap[HORIZON], LONGEST_HORIZON)
+        nap[HORIZON] = min(max(2, min(8, SHORT // nap[STEPS])) * nap[HORIZON], LONGEST_HORIZON)
     for w in range(work.watch.size):
         i = work.watch[w]
         moved = abs(memory[i] - centre[i]) / nap[STEPS]
         radius[i] = max(nap[HORIZON] * moved, 0.5 * radius[i], LEAST * abs(memory[i]))
         centre[i] = memory[i]
-    asleep = 0
+    asleep, hidden = 0, work.hidden
     for s in range(tables.sleepers.size):
         kind = tables.kinds[tables.sleepers[s].kind]
-        awake = 0
+        awake, silent_0, silent_1 = 0, tables.sleepers[s].silent_0, tables.sleepers[s].silent_1
         for number in range(kind.capacity):
-            if _can_sleep(tables, s, kind.first + number * kind.width, memory, work):
+            row = kind.first + number * kind.width
+            sleeps = _can_sleep(tables, s, row, memory, work)
+            for i in range(silent_0, silent_1):
+                hidden[tables.places[i].start + work.all_rows[row + tables.places[i].column]] = sleeps
+            if sleeps:
                 continue
             for i in range(kind.width):
                 tables.dofs[kind.first + awake * kind.width + i] = work.all_rows[kind.first + number * kind.width + i]
             awake += 1
         kind.count = awake
         asleep += kind.capacity - awake
-    nap[STEPS] = 0
+    nap[STEPS], nap[PIECES] = 0, _pieces(record, hidden, work.pieces)
     nap[ASLEEP] = 1 if asleep > 0 else 0
-    nap[WAIT] = 0 if asleep > 0 else LONG_WAIT
-    if 2 * asleep < nap[SLEPT] or asleep == 0:
+    nap[WAIT] = 0 if asleep > 0 else 1 if nap[SLEPT] > 0 else LONG_WAIT
+    if 8 * asleep < 7 * nap[SLEPT] or asleep == 0:  # the box was too large for some
         nap[HORIZON] = max(nap[HORIZON] // 4, LEAST_HORIZON)
+        if asleep == 0:
+            radius[:] = 0.0
     nap[SLEPT] = max(asleep, nap[SLEPT] // 2)
+
+
+@jit_inline
+def _pieces(record: np.ndarray, hidden: np.ndarray, pieces: np.ndarray) -> int:
+    """Ranges of a row of results that are not hidden, and lie side by side in the memory: first column, place, length."""
+    count, after = 0, -1
+    for i in range(record.size):
+        if hidden[record[i]]:
+            after = -1
+        elif record[i] == after:
+            pieces[count - 1, 2] += 1
+            after += 1
+        else:
+            pieces[count, 0], pieces[count, 1], pieces[count, 2] = i, record[i], 1
+            count, after = count + 1, record[i] + 1
+    return count
 
 
 @jit_inline
@@ -70,7 +97,8 @@ def _can_sleep(tables: Tables, s: int, row: int, memory: np.ndarray, work: Work)
     """Whether the instance with these integers is silent, open, and cannot close in the box."""
     sleeper, dofs = tables.sleepers[s], work.all_rows
     for i in range(sleeper.silent_0, sleeper.silent_1):
-        if memory[tables.places[i].start + dofs[row + tables.places[i].column]] != 0.0:
+        value = memory[tables.places[i].start + dofs[row + tables.places[i].column]]
+        if value != 0.0 or math.copysign(1.0, value) < 0.0:  # a negative zero is not what an untouched row holds
             return False
     for i in range(sleeper.mark_0, sleeper.mark_1):
         if not memory[tables.places[i].start + dofs[row + tables.places[i].column]] > 0.0:
@@ -120,4 +148,5 @@ def allow_naps(tables: Tables, work: Work) -> None:
         work.all_rows[:] = tables.dofs
         work.nap[:] = 0
         work.nap[ALLOWED], work.nap[WAIT] = 1, FIRST_WAIT
+        work.hidden[:] = False
         work.box[:] = 0.0

@@ -88,7 +88,7 @@ def call_kernels(
                 awakes = not fresh and work.offset[i] == IDLE
                 work.offset[i] = offset
                 if awakes:
-                    _scale_laws(tables, g, row, offset, problem.n_smooth, work, prox, factor)
+                    _scale_laws(tables, k, g, row, offset, work, prox, factor)
                 offset += group.n_out
             row += kind.width
     if fresh:
@@ -96,16 +96,15 @@ def call_kernels(
 
 
 @jit_inline
-def _scale_laws(
-    tables: Tables, g: int, row: int, offset: int, n_smooth: int, work: Work, prox: float, factor: float
-) -> None:
+def _scale_laws(tables: Tables, k: int, g: int, row: int, offset: int, work: Work, prox: float, factor: float) -> None:
     """Scales and prox parameters of the laws of one instance, for the diagonal of the smooth rows."""
     group, pairs, outputs, x = tables.groups[g], tables.pairs, work.outputs, work.x
+    n_smooth, sizes = tables.problems[k].n_smooth, tables.problems[k].order
     for b in range(group.law_0, group.law_1):
         place = tables.places[group.unknowns + tables.laws[b].unknown]
         first = place.start + tables.dofs[row + place.column]
         for i in range(first, first + tables.laws[b].rows):
-            x[i].pivot = 0.0
+            x[i].pivot, x[i].size = 0.0, work.sizes[sizes + i]
     for e in range(group.diagonal_0, group.diagonal_1):
         place = tables.places[group.unknowns + tables.entries[e].row]
         i = place.start + tables.dofs[row + place.column]
@@ -138,9 +137,12 @@ def _scale_laws(
 
 @jit_inline
 def _set_scales(tables: Tables, k: int, work: Work, prox: float, factor: float) -> None:
-    """Row and column scales and prox parameters, from the Jacobian at the start of the iteration."""
+    """Row and column scales and prox parameters, from the Jacobian at the start of the iteration.
+
+    Rows of laws whose instances contribute nothing are not touched: 800 of them take 3 us.
+    """
     problem, x = tables.problems[k], work.x
-    for i in range(problem.n):
+    for i in range(problem.n_smooth):
         x[i].pivot, x[i].size = 0.0, work.sizes[problem.order + i]
         x[i].unit = x[i].size
     for g in range(problem.group_0, problem.group_1):
@@ -169,7 +171,7 @@ def _set_scales(tables: Tables, k: int, work: Work, prox: float, factor: float) 
         row = kind.first
         for instance in range(group.instance, group.instance + kind.count):
             if work.offset[instance] != IDLE:
-                _scale_laws(tables, g, row, work.offset[instance], problem.n_smooth, work, prox, factor)
+                _scale_laws(tables, k, g, row, work.offset[instance], work, prox, factor)
             row += kind.width
 
 

@@ -272,7 +272,7 @@ class ProgramRun:
         self._awake()
         before, clock, stats = self.memory.copy(), self.clock, (self._iterations[0].copy(), self._residuals[0].copy())
         self.clock = clock._replace(start=self.t, step=dt)
-        rows = np.empty((2, self.record.size))
+        rows = np.zeros((2, self.record.size))
         _, failed = self._call(NOTHING, self.program.step, self.program.carry, 0, 1, rows)
         self._looked(rows[1])
         self._awake()
@@ -313,7 +313,7 @@ class ProgramRun:
     def piece(self, t: float, dt: float) -> Rows | None:
         """One step of another length from the present memory; None if it fails."""
         self.clock = self.clock._replace(start=t, step=dt)
-        rows = np.empty((2, self.record.size))
+        rows = np.zeros((2, self.record.size))
         self._iterations[0], self._residuals[0] = 0, 0.0
         failed = self._call(NOTHING, self.program.step, self.program.carry, 0, 1, rows)[1]
         return None if failed >= 0 else Rows(rows[1:], self._iterations[:1].copy(), self._residuals[:1].copy())
@@ -328,7 +328,7 @@ class ProgramRun:
         count = min(count, CHUNK_ROWS)
         first = self.first + self.done
         before = self.memory.copy()
-        rows = np.empty((count + 1, self.record.size))
+        rows = np.zeros((count + 1, self.record.size))
         self._iterations[:count], self._residuals[:count] = 0, 0.0
         begin = time.perf_counter()
         last, failed = self._call(NOTHING, self.program.step, self.program.carry, first, first + count, rows)

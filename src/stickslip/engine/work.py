@@ -65,6 +65,8 @@ class Work(NamedTuple):
     watch: np.ndarray  # places that decide whether they may sleep
     box: np.ndarray  # (centre, radius) of each place in the memory
     all_rows: np.ndarray  # of integers, where those of sleepers are left out
+    hidden: np.ndarray  # places in the memory that belong to sleepers
+    pieces: np.ndarray  # of a row of results: those that do not
 
 
 # Signals between the loop and those who call it again after a stage could not be solved: the instruction to go on with, its
@@ -103,8 +105,10 @@ def scratch(program: Program) -> Work:
         signals=np.zeros(5, np.int64),
         solved_by=np.zeros(32, np.int64),
         apart=np.zeros(3, np.int64 if COMPILED else object),
-        nap=np.zeros(6, np.int64),
+        nap=np.zeros(7, np.int64),
         watch=program.watch,
         box=np.zeros((2, program.layout.total if program.watch.size else 0)),
         all_rows=np.zeros(program.tables.dofs.size if program.watch.size else 0, np.int64),
+        hidden=np.zeros(program.layout.total if program.watch.size else 0, np.bool_),
+        pieces=np.zeros((program.layout.total if program.watch.size else 0, 3), np.int64),
     )

@@ -23,6 +23,7 @@ from stickslip.model.system import System
 from stickslip.notebook import html_table
 from stickslip.schemes import Scheme
 from stickslip.solution import Solution
+from stickslip.solve.case import split_call
 from stickslip.solve.options import whole
 from stickslip.solve.terminal import progress_bar
 from stickslip.studies.journal import Journal, Measured
@@ -144,6 +145,7 @@ def sweep(
     first = system if isinstance(system, System) else made(system)
     _check_names(first, points)
     call = {"t_end": t_end, "dt": dt, "method": method, **options}
+    split_call(first, call)  # mistakes of the call are no failures of runs
     kept = Journal(Path(journal), _identity(first, call, points, measure)) if journal is not None else None
     done: dict[int, Measured] = dict(kept.done) if kept is not None else {}
     left = [k for k in range(len(points)) if k not in done]
