@@ -96,8 +96,9 @@ def _run(
         what, a, b, c = code[at, 0], code[at, 1], code[at, 2], code[at, 3]
         at += 1
         if what == tb.COPY:
+            source, target = memory[a : a + c], memory[b : b + c]
             for i in range(c):
-                memory[b + i] = memory[a + i]
+                target[i] = source[i]
         elif what == tb.EVALUATE:
             if left_box(memory, work):
                 wake(tables, work)
@@ -200,9 +201,10 @@ def advance(
             return n, failed
         if work.nap[ASLEEP] == 1:  # others have percussions of zero, which are there already
             for p in range(work.nap[PIECES]):
-                column, place = work.pieces[p, 0], work.pieces[p, 1]
-                for i in range(work.pieces[p, 2]):
-                    results[n + 1 - clock.row, column + i] = memory[place + i]
+                column, place, length = work.pieces[p, 0], work.pieces[p, 1], work.pieces[p, 2]
+                source, target = memory[place : place + length], results[n + 1 - clock.row, column : column + length]
+                for i in range(length):
+                    target[i] = source[i]
         else:
             for i in range(record.size):
                 results[n + 1 - clock.row, i] = memory[record[i]]

@@ -79,19 +79,21 @@ def derive(system: System) -> Model:
             nodes.append(replace(nodes[block.like], name=block.name, blocks=(i,)))
     used = [(i, b) for i, b in enumerate(system.blocks) if b.named]
     owner = {s.__hash__(): i for i, b in used for s in ca.symvar(ca.vertcat(b.q, b.u))}
-    declared = tuple(system.declarations())
+    declared = system.declarations()
     parts: list[Instance] = []
     copied = {copy.like for copy in system.copies.values()}
-    first: dict[str, Instance] = {}
-    for e in declared:
+    first: dict[str, tuple[Instance, Equations]] = {}
+    for k, e in enumerate(declared):
         copy = system.copies.get(e.name)
         if copy is None:
             parts.append(instance(e.name, _touched(e, owner), e))
             if e.name in copied:
-                first[e.name] = parts[-1]
+                first[e.name] = parts[-1], e
         else:
-            parts.append(replace(first[copy.like], name=e.name, blocks=(copy.block,)))
-    return Model(system, tuple(nodes), tuple(parts), declared)
+            like, equations = first[copy.like]
+            parts.append(replace(like, name=e.name, blocks=copy.of(like.blocks)))
+            declared[k] = copy.named(e.name, equations)
+    return Model(system, tuple(nodes), tuple(parts), tuple(declared))
 
 
 def require_balls(model: Model, who: str) -> None:

@@ -23,7 +23,8 @@ ALLOWED, ASLEEP, STEPS, WAIT, HORIZON, SLEPT, PIECES = range(7)
 
 FIRST_WAIT, LONG_WAIT = 2, 64  # steps: after the start, and where nobody could sleep
 FIRST_HORIZON, LEAST_HORIZON, LONGEST_HORIZON = 64, 4, 2**20
-SHORT = 64  # a box that lasts for fewer steps is too small
+SHORT = 512  # a box that lasts for fewer steps is too small
+SMALLER = 3  # times a box is drawn anew, a quarter as wide, because fewer sleep in it than before
 LEAST = 1e-6  # radius of the box, relative to the coordinate
 CLEARLY = 1e-6  # lower bound of a gap, relative to its upper one: far above rounding errors
 
@@ -34,7 +35,7 @@ def settle(tables: Tables, memory: np.ndarray, work: Work, record: np.ndarray) -
 
     `record`: places in the memory that make up a row of results. Those of sleepers, which are zero, are not copied.
     """
-    nap, centre, radius = work.nap, work.box[0], work.box[1]
+    nap, centre, radius, pace = work.nap, work.box[0], work.box[1], work.box[2]
     nap[STEPS] += 1
     if nap[ASLEEP] == 1 or nap[STEPS] < nap[WAIT]:
         return
@@ -47,10 +48,31 @@ def settle(tables: Tables, memory: np.ndarray, work: Work, record: np.ndarray) -
         nap[HORIZON] = min(max(2, min(8, SHORT // nap[STEPS])) * nap[HORIZON], LONGEST_HORIZON)
     for w in range(work.watch.size):
         i = work.watch[w]
-        moved = abs(memory[i] - centre[i]) / nap[STEPS]
-        radius[i] = max(nap[HORIZON] * moved, 0.5 * radius[i], LEAST * abs(memory[i]))
-        centre[i] = memory[i]
+        pace[i] = abs(memory[i] - centre[i]) / nap[STEPS]
+        radius[i], centre[i] = max(0.5 * radius[i], LEAST * abs(memory[i])), memory[i]
+    asleep = _leave_out(tables, memory, work)
+    for _ in range(SMALLER):
+        if 8 * asleep >= 7 * nap[SLEPT]:
+            break
+        nap[HORIZON] = max(nap[HORIZON] // 4, LEAST_HORIZON)  # the box was too large for some
+        for w in range(work.watch.size):
+            radius[work.watch[w]] = LEAST * abs(memory[work.watch[w]])
+        asleep = _leave_out(tables, memory, work)
+    nap[STEPS], nap[PIECES] = 0, _pieces(record, work.hidden, work.pieces)
+    nap[ASLEEP] = 1 if asleep > 0 else 0
+    nap[WAIT] = 0 if asleep > 0 else LONG_WAIT
+    if asleep == 0:
+        nap[HORIZON] = max(nap[HORIZON] // 4, LEAST_HORIZON)
+    nap[SLEPT] = max(asleep, nap[SLEPT] // 2)
+
+
+@jit_bare
+def _leave_out(tables: Tables, memory: np.ndarray, work: Work) -> int:
+    """Leave out whoever can sleep in a box of the present horizon; how many these are."""
     asleep, hidden = 0, work.hidden
+    for w in range(work.watch.size):
+        i = work.watch[w]
+        work.box[1, i] = max(work.box[1, i], work.nap[HORIZON] * work.box[2, i])
     for s in range(tables.sleepers.size):
         kind = tables.kinds[tables.sleepers[s].kind]
         awake, silent_0, silent_1 = 0, tables.sleepers[s].silent_0, tables.sleepers[s].silent_1
@@ -62,18 +84,11 @@ def settle(tables: Tables, memory: np.ndarray, work: Work, record: np.ndarray) -
             if sleeps:
                 continue
             for i in range(kind.width):
-                tables.dofs[kind.first + awake * kind.width + i] = work.all_rows[kind.first + number * kind.width + i]
+                tables.dofs[kind.first + awake * kind.width + i] = work.all_rows[row + i]
             awake += 1
         kind.count = awake
         asleep += kind.capacity - awake
-    nap[STEPS], nap[PIECES] = 0, _pieces(record, hidden, work.pieces)
-    nap[ASLEEP] = 1 if asleep > 0 else 0
-    nap[WAIT] = 0 if asleep > 0 else 1 if nap[SLEPT] > 0 else LONG_WAIT
-    if 8 * asleep < 7 * nap[SLEPT] or asleep == 0:  # the box was too large for some
-        nap[HORIZON] = max(nap[HORIZON] // 4, LEAST_HORIZON)
-        if asleep == 0:
-            radius[:] = 0.0
-    nap[SLEPT] = max(asleep, nap[SLEPT] // 2)
+    return asleep
 
 
 @jit_inline

@@ -63,7 +63,7 @@ class Work(NamedTuple):
     apart: np.ndarray  # addresses of functions, named below, or 0
     nap: np.ndarray  # of contacts that are far away, see `naps`
     watch: np.ndarray  # places that decide whether they may sleep
-    box: np.ndarray  # (centre, radius) of each place in the memory
+    box: np.ndarray  # (centre, radius, change per step) of each place in the memory
     all_rows: np.ndarray  # of integers, where those of sleepers are left out
     hidden: np.ndarray  # places in the memory that belong to sleepers
     pieces: np.ndarray  # of a row of results: those that do not
@@ -107,7 +107,7 @@ def scratch(program: Program) -> Work:
         apart=np.zeros(3, np.int64 if COMPILED else object),
         nap=np.zeros(7, np.int64),
         watch=program.watch,
-        box=np.zeros((2, program.layout.total if program.watch.size else 0)),
+        box=np.zeros((3, program.layout.total if program.watch.size else 0)),
         all_rows=np.zeros(program.tables.dofs.size if program.watch.size else 0, np.int64),
         hidden=np.zeros(program.layout.total if program.watch.size else 0, np.bool_),
         pieces=np.zeros((program.layout.total if program.watch.size else 0, 3), np.int64),

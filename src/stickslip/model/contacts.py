@@ -242,7 +242,7 @@ def _on_core(system: System, name: str, sphere: Sphere, other: Any) -> Iterator[
     def basis() -> tuple[np.ndarray, ...]:
         if len(n) == 2:
             return (array([n[1], -n[0]]),)
-        e = system.initial_value(n)
+        e = system.initial_value(n, binding=False)
         if not np.isfinite(e).all():
             raise ModelError(f"contact {name!r}: the shapes are inside each other at the initial state")
         return _turning_basis(system, name, n, e)
@@ -279,7 +279,7 @@ def inside_circle(
     def basis() -> tuple[np.ndarray, ...]:
         if len(n) == 2:
             return (array([n[1], -n[0]]),)
-        e = system.initial_value(n)
+        e = system.initial_value(n, binding=False)
         return _turning_basis(system, name, n, e / norm(e) if norm(e) > 0.5 else np.eye(3)[2])
 
     return Meeting(R - r + dot(n, way), n, place, inner.velocity_at(place) - outer.velocity_at(place), basis)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -27,29 +27,51 @@ STATES |= {"velocity": ("u", 0), "angular_velocity": ("u", 1)}
 
 @dataclass(frozen=True)
 class Copy:
-    """A part that declares what the part `like` does, of the block `block` instead of `first`."""
+    """A part that declares what the part `like` does, of other blocks: pairs (block of the first, block of this one)."""
 
     like: str
-    first: int
-    block: int
+    blocks: tuple[tuple[int, int], ...]
+
+    def of(self, blocks: Sequence[int]) -> tuple[int, ...]:
+        """Its own blocks, where the first has these."""
+        other = dict(self.blocks)
+        return tuple(other.get(k, k) for k in blocks)
+
+    def renamed(self, name: str, mine: str) -> str:
+        """What something of the first is called here."""
+        return mine + name.removeprefix(self.like)
+
+    def moved(self, expressions: Sequence[ca.SX], blocks: Sequence[Coordinates]) -> list[ca.SX]:
+        """Expressions of the first in the symbols of this one."""
+        old, new = (
+            ca.vertcat(*[x for pair in self.blocks for x in (blocks[pair[k]].q, blocks[pair[k]].u)]) for k in (0, 1)
+        )
+        own = {old[k].__hash__() for k in range(old.numel())}
+        others = [s for s in ca.symvar(ca.veccat(*expressions)) if s.__hash__() not in own]
+        return list(ca.Function("copy", [old, *others], list(expressions)).call([new, *others]))
 
     def equations(self, name: str, first: Equations, blocks: Sequence[Coordinates]) -> Equations:
         """What it declares, written out."""
-        old, new = blocks[self.first], blocks[self.block]
-        moved = iter(ca.Function("copy", [TIME, old.q, old.u, *_others(first, old)], first.expressions()).call(
-            [TIME, new.q, new.u, *_others(first, old)]
-        ))  # fmt: skip
-        out = Equations(name)
+        out, moved = self.named(name, first), iter(self.moved(first.expressions(), blocks))
         out.mass = [(next(moved), next(moved)) for _ in first.mass]
         out.kinetic, out.potential = [next(moved) for _ in first.kinetic], [next(moved) for _ in first.potential]
         out.forces = [(next(moved), next(moved)) for _ in first.forces]
+        out.constraints = [replace(c, value=next(moved)) for c in out.constraints]
+        out.velocity_constraints = [replace(c, value=next(moved)) for c in out.velocity_constraints]
+        for k, c in enumerate(out.contacts):
+            values: dict[str, Any] = {"gap": c.gap if c.gap is None else next(moved)}
+            for key in ("slip", "friction", "radius", "restitution", "tangential_restitution", "coefficients"):
+                values[key] = next(moved)
+            out.contacts[k] = replace(c, **values)
         return out
 
-
-def _others(equations: Equations, block: Coordinates) -> list[ca.SX]:
-    """The parameters in equations of one block."""
-    own = {s.__hash__() for s in ca.symvar(ca.vertcat(TIME, block.q, block.u))}
-    return [s for s in ca.symvar(ca.veccat(*equations.expressions())) if s.__hash__() not in own]
+    def named(self, name: str, first: Equations) -> Equations:
+        """Constraints and contacts under their own names, still in the symbols of the first."""
+        out = Equations(name)
+        for key in ("constraints", "velocity_constraints", "contacts"):
+            setattr(out, key, [replace(c, name=self.renamed(c.name, name)) for c in getattr(first, key)])
+        out.contacts = [replace(c, of=tuple(self.renamed(n, name) for n in c.of)) for c in out.contacts]
+        return out
 
 
 def add_many(system: System, body: Any, states: Mapping[str, Any]) -> list[Any]:
@@ -57,7 +79,10 @@ def add_many(system: System, body: Any, states: Mapping[str, Any]) -> list[Any]:
     where = f"{system.name}: many of {getattr(body, 'name', body)!r}"
     for needed in ("initial", "initial_velocity", "dimension"):
         if not hasattr(body, needed):
-            raise ModelError(f"{where}: add_many takes bodies such as RigidBody, PlanarBody or PointMass, got {body!r}")
+            raise ModelError(
+                f"{where}: add_many takes bodies such as RigidBody, PlanarBody or PointMass, or another part with bodies=, got "
+                f"{body!r}"
+            )
     q, u = _rows(where, body, states)
     name = body.name
     bodies = [copy.copy(body) for _ in q]
@@ -74,13 +99,11 @@ def add_many(system: System, body: Any, states: Mapping[str, Any]) -> list[Any]:
     shared = {key: value for key, value in vars(first).items() if key in ("mass", "inertia")} | {"_owner": system}
     for k, each in enumerate(bodies[1:], 1):
         block = CopiedCoordinates(template, each.name, q[k], u[k], number, system._remember)
-        system.copies[each.name] = Copy(first.name, number, len(system.blocks))
+        system.copies[each.name] = Copy(first.name, ((number, len(system.blocks)),))
         system.blocks.append(block)
         system._q_names.update(block.q_names)
         vars(each).update(shared, _block=block)
-        system.parts.append(each)
-        system._part_names.add(each.name)
-        system._declared.append(Equations(each.name))
+        system._add_copy(each)
     return bodies
 
 

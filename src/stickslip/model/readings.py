@@ -84,6 +84,10 @@ class Reading:
 
     def parameter(self, name: str, value: Any) -> Any:
         """The symbol of a declared parameter; of another, the value."""
+        if name not in self._declared and "]." in name:  # of a copy, which has those of the first
+            part, _, key = name.partition("].")
+            made = self._system.copies.get(f"{part}]")
+            name = name if made is None else f"{made.like}.{key}"
         return self._declared.get(name, value)
 
     def __getattr__(self, name: str) -> Any:

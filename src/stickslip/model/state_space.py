@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import casadi as ca
@@ -23,6 +24,7 @@ class StateSpace:
         self._parameters: dict[str, ca.SX] = {}
         self._values: dict[str, ca.SX] = {}
         self._numbers_of: dict[str, float] = {}  # the free parameters among them
+        self._reads: list[ca.SX] | None = None  # see `reading`
         self._u_own: list[ca.SX] = []
         self._q_names: set[str] = set()
         # By the hashes of all symbols that are declared, their values: numbers, or expressions of parameters.
@@ -75,8 +77,19 @@ class StateSpace:
         """Initial velocities."""
         return np.concatenate([np.zeros(0), *[block.u_initial for block in self.blocks]])
 
-    def initial_value(self, expression: Any) -> np.ndarray:
+    @contextmanager
+    def reading(self) -> Iterator[list[ca.SX]]:
+        """What a declaration reads off the initial state meanwhile, and depends on."""
+        before, self._reads = self._reads, []
+        try:
+            yield self._reads
+        finally:
+            self._reads = before
+
+    def initial_value(self, expression: Any, *, binding: bool = True) -> np.ndarray:
         """The numbers that an expression of coordinates, velocities and parameters has at the initial state, t = 0.
+
+        binding: whether the declaration that asks depends on them; where a frame begins, any others would do.
 
         >>> import stickslip as ss
 
@@ -86,6 +99,8 @@ class StateSpace:
         array(25.)
         """
         f = column(expression)
+        if binding and self._reads is not None:
+            self._reads.append(f)
         used = ca.symvar(f)
         for s in used:
             if s.__hash__() not in self._initial:

@@ -192,12 +192,14 @@ class System(WrittenEquations):
         self._declared.append(equations)
         return part
 
-    def add_many(self, body: B, **states: Any) -> list[B]:
-        """Add many equal bodies at once: copies of `body`, each with a state of its own; return them.
+    def add_many(self, part: B, *, bodies: Any = None, **states: Any) -> list[B]:
+        """Add many equal parts at once: copies of a body, or of a contact, joint or spring between such bodies.
 
-        `states` has a row per body: position, and where the body has them orientation or angle, velocity and
-        angular_velocity; what is not given is that of `body`. All share the parameters of the first. They are named
-        `ball[0]`, `ball[1]`, ... A thousand of them take a fraction of a second.
+        Of a body: `states` has a row per body: position, and where the body has them orientation or angle, velocity and
+        angular_velocity; what is not given is that of the body. Of another part: `bodies` has a row per part, a body or a
+        tuple of bodies, which take the places of those in the first row; the part itself is made of these. What it is made
+        of besides (the ground, another body) stays. All share the parameters of the first. They are named `ball[0]`,
+        `ball[1]`, ... A thousand of them take a fraction of a second.
 
         >>> import numpy as np
         >>> import stickslip as ss
@@ -206,10 +208,29 @@ class System(WrittenEquations):
         >>> balls = s.add_many(ss.RigidBody("ball", mass=1, inertia=[1, 1, 1]), position=places)
         >>> balls[7].name, s.n_u
         ('ball[7]', 60)
+        >>> touch = ss.Contact("floor", ss.Sphere(balls[0].point(), 0.1), ss.Plane([0, 0, -1], [0, 0, 1]), friction=0.3)
+        >>> s.add_many(touch, bodies=balls)[7].name
+        'floor[7]'
+        >>> spring = ss.SpringDamper("spring", balls[0].point(), balls[1].point(), stiffness=100, rest_length=5)
+        >>> len(s.add_many(spring, bodies=list(zip(balls, balls[1:]))))
+        9
         """
+        if bodies is not None:
+            from stickslip.model.repeated import add_repeated
+
+            if states:
+                raise ModelError(f"{self.name}: add_many takes bodies= of a part, or {', '.join(states)} of a body")
+            return add_repeated(self, part, bodies)
         from stickslip.model.many import add_many
 
-        return add_many(self, body, states)
+        return add_many(self, part, states)
+
+    def _add_copy(self, part: Any) -> None:
+        """A part that is a copy of another: it declares nothing of its own."""
+        part._owner = self
+        self.parts.append(part)
+        self._part_names.add(part.name)
+        self._declared.append(Equations(part.name))
 
     def show(self, *shapes: Shape) -> None:
         """Draw shapes whose points are expressions of the coordinates, in addition to what the parts show.
