@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -220,3 +221,45 @@ def test_a_law_that_a_sweep_leads_out_of_range_is_named():
     out = ss.sweep(crank, 1e-3, 1e-4, parameters={"mu": [0.1, -0.1, 0.2]}, workers=1)
     assert list(out.errors) == [1]
     assert "friction = -0.1 is out of range" in out.errors[1]
+
+
+@pytest.mark.parametrize("suffix", [".nc", ".zarr"])
+def test_a_sweep_is_saved_for_other_programs(tmp_path, suffix):
+    xarray = pytest.importorskip("xarray")
+    if suffix == ".zarr":
+        pytest.importorskip("zarr")
+    out = run()
+    path = out.save(tmp_path / f"runs{suffix}")
+    with xarray.open_dataset(path, engine="zarr" if suffix == ".zarr" else None) as back:
+        for name in ("gap", "q", "e", "g"):
+            assert back[name].values.tobytes() == out.to_xarray()[name].values.tobytes()
+        assert back["gap"].dims == ("e", "g")
+        assert back.attrs["failed"] == 0
+
+
+def test_what_a_sweep_cannot_be_saved_as(tmp_path, monkeypatch):
+    pytest.importorskip("xarray")
+    out = run()
+    monkeypatch.setitem(sys.modules, "zarr", None)
+    with pytest.raises(ss.OptionError, match="pip install zarr"):
+        out.save(tmp_path / "runs.zarr")
+    with pytest.raises(ss.OptionError, match=r"runs.nc.*runs.zarr"):
+        out.save(tmp_path / "runs.csv")
+    with pytest.raises(ss.ResultFileError, match="cannot write"):
+        out.save(tmp_path / "nowhere" / "runs.nc")
+
+
+def test_a_journal_belongs_to_its_measure(tmp_path):
+    """Two lambdas have the same name; what one measured is not taken for what the other would have."""
+    ball, path = ss.benchmarks.bouncing_ball(), tmp_path / "journal"
+    ss.sweep(ball, 0.1, 1e-2, parameters={"e": [0.5]}, measure=lambda s: s.q.max(), journal=path)
+    with pytest.raises(ss.OptionError, match="journal of another sweep"):
+        ss.sweep(ball, 0.1, 1e-2, parameters={"e": [0.5]}, measure=lambda s: s.q.min(), journal=path)
+
+
+def test_a_mistake_in_the_options_is_raised_at_once():
+    ball = ss.benchmarks.bouncing_ball()
+    with pytest.raises(ss.OptionError, match="tol = -1"):
+        ss.sweep(ball, 0.1, 1e-2, parameters={"e": [0.5, 0.6]}, tol=-1)
+    with pytest.raises(ss.OptionError, match="theta"):
+        ss.sweep(ball, 0.1, 1e-2, parameters={"e": [0.5, 0.6]}, method="rattle", theta=1)

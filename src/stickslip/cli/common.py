@@ -72,6 +72,11 @@ Quantities = Annotated[
     list[str] | None,
     typer.Option(metavar="NAMES", help="Quantities to show, such as slider.x,pin.force; may be repeated."),
 ]
+JournalFile = Annotated[
+    Path | None,
+    typer.Option("--journal", help="File that keeps what is done: the same command continues after a kill."),
+]
+StudyMethod = Annotated[str, typer.Option(help="auto, or a method such as rattle.", autocompletion=complete_method)]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Where the results go.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace results that are already there.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON, and nothing else, on stdout.")]

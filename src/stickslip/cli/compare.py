@@ -15,13 +15,12 @@ from stickslip.cli.common import (
     StepOption,
     Target,
     Tolerance,
-    claim,
     print_table,
     rows_as_json,
     say,
     say_json,
 )
-from stickslip.cli.target import find
+from stickslip.cli.target import begin
 from stickslip.errors import MethodError
 
 
@@ -42,12 +41,10 @@ def compare(
     from stickslip.analysis.compare import HEADER
     from stickslip.schemes.spec import split_methods
 
-    model = find(name)
-    figure = out / f"{model.name}_comparison.png"
-    claim([figure], overwrite)
-    system, parameters = model.made(set_)
-    dt, t_end = model.times(dt, t_end)
-    result = run_all(system, split_methods(methods), t_end, dt, tol=tol, parameters=parameters)
+    given = begin(name, set_, out, ["comparison.png"], overwrite)
+    (figure,) = given.files
+    dt, t_end = given.model.times(dt, t_end)
+    result = run_all(given.system, split_methods(methods), t_end, dt, tol=tol, parameters=given.parameters)
     if not json:
         print_table(f"{result.system}, dt = {dt:g}, t_end = {t_end:g}", HEADER, result.table())
         for method, reason in result.failures.items():

@@ -17,14 +17,13 @@ from stickslip.cli.common import (
     Settings,
     Target,
     Tolerance,
-    claim,
     numbers,
     print_table,
     rows_as_json,
     say,
     say_json,
 )
-from stickslip.cli.target import find
+from stickslip.cli.target import begin
 from stickslip.errors import OptionError, StickslipError, unknown_name
 
 
@@ -53,21 +52,19 @@ def converge(
     from stickslip.analysis import convergence
     from stickslip.schemes.spec import split_methods
 
-    model = find(name)
-    figure, table = out / f"{model.name}_convergence.png", out / f"{model.name}_convergence.csv"
-    claim([figure, table], overwrite)
-    system, parameters = model.made(set_)
+    given = begin(name, set_, out, ["convergence.png", "convergence.csv"], overwrite)
+    figure, table = given.files
     steps = numbers("--dts", dts)
     study = convergence(
-        system,
+        given.system,
         split_methods(methods),
         steps,
-        model.times(steps[0], t_end)[1],
+        given.model.times(steps[0], t_end)[1],
         reference=reference,
         dt_reference=dt_reference,
         norm=norm,
         tol=tol,
-        parameters=parameters,
+        parameters=given.parameters,
     )
     orders = {k: study.orders(k) for k in study.quantities}  # nan where the errors are those of rounding
     if not json:

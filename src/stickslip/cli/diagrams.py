@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stickslip.cli.app import app
-from stickslip.cli.common import Json, Out, Overwrite, Settings, Target, claim, numbers, say, say_json
-from stickslip.cli.target import find
+from stickslip.cli.common import (
+    JournalFile,
+    Json,
+    Out,
+    Overwrite,
+    Settings,
+    StudyMethod,
+    Target,
+    numbers,
+    say,
+    say_json,
+)
+from stickslip.cli.target import begin
 from stickslip.errors import OptionError, unknown_name
 
 if TYPE_CHECKING:
@@ -21,10 +32,6 @@ Frequency = Annotated[
 ]
 Transient = Annotated[int, typer.Option(help="Periods that are left out.")]
 Steps = Annotated[int, typer.Option(help="Steps per period.")]
-JournalFile = Annotated[
-    Path | None,
-    typer.Option("--journal", help="File that keeps what is done: the same command continues after a kill."),
-]
 Range = Annotated[str, typer.Option(metavar="FIRST,LAST,COUNT", help="Values: first, last, how many.")]
 
 
@@ -42,7 +49,7 @@ def bifurcation(
     show: Annotated[
         str | None, typer.Option(help="Coordinate or velocity of the figure; the first if not given.")
     ] = None,
-    method: Annotated[str, typer.Option(help="auto, or a method such as rattle.")] = "auto",
+    method: StudyMethod = "auto",
     set_: Settings = None,
     journal: JournalFile = None,
     out: Out = Path("out"),
@@ -52,21 +59,19 @@ def bifurcation(
     """A bifurcation diagram: where the motion returns every period, over a parameter."""
     from stickslip.studies import bifurcation as study
 
-    model = find(name)
-    figure, table = out / f"{model.name}_bifurcation.png", out / f"{model.name}_bifurcation.csv"
-    claim([table], overwrite)
-    system, parameters = model.made(set_)
+    given = begin(name, set_, out, ["bifurcation.csv"], overwrite, drawn=["bifurcation.png"])
+    figure, table = given.files
     diagram = study(
-        system,
+        given.system,
         parameter,
         _range("--values", values),
-        period=_period(system, period, frequency),
+        period=_period(given.system, period, frequency),
         count=count,
         transient=transient,
         steps=steps,
         direction=direction,
         method=method,
-        parameters=parameters,
+        parameters=given.parameters,
         journal=journal,
         progress=False if json else None,
     )
@@ -98,7 +103,7 @@ def basins(
     frequency: Frequency = None,
     transient: Transient = 40,
     steps: Steps = 50,
-    method: Annotated[str, typer.Option(help="auto, or a method such as rattle.")] = "auto",
+    method: StudyMethod = "auto",
     set_: Settings = None,
     journal: JournalFile = None,
     out: Out = Path("out"),
@@ -108,19 +113,17 @@ def basins(
     """Basins of attraction: where motions from a grid of initial states end."""
     from stickslip.studies import basins as study
 
-    model = find(name)
-    figure, table = out / f"{model.name}_basins.png", out / f"{model.name}_basins.npz"
-    claim([table], overwrite)
-    system, parameters = model.made(set_)
+    given = begin(name, set_, out, ["basins.npz"], overwrite, drawn=["basins.png"])
+    figure, table = given.files
     grid = dict(_axis(option, text) for option, text in (("--x", x), ("--y", y)))
     result = study(
-        system,
+        given.system,
         grid,
-        period=_period(system, period, frequency),
+        period=_period(given.system, period, frequency),
         transient=transient,
         steps=steps,
         method=method,
-        parameters=parameters,
+        parameters=given.parameters,
         journal=journal,
         progress=False if json else None,
     )

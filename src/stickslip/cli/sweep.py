@@ -13,6 +13,7 @@ import typer
 from stickslip.cli.app import app
 from stickslip.cli.common import (
     EndTime,
+    JournalFile,
     Json,
     MethodOption,
     Out,
@@ -21,11 +22,10 @@ from stickslip.cli.common import (
     StepOption,
     Target,
     Tolerance,
-    claim,
     say,
     say_json,
 )
-from stickslip.cli.target import find
+from stickslip.cli.target import begin
 from stickslip.errors import OptionError
 
 OF_A_COLUMN: dict[str, Callable[[np.ndarray], float]] = {
@@ -53,6 +53,7 @@ def sweep(
     tol: Tolerance = 1e-8,
     set_: Settings = None,
     workers: Annotated[int | None, typer.Option(help="Threads; all cores if not given.")] = None,
+    journal: JournalFile = None,
     out: Out = Path("out"),
     overwrite: Overwrite = False,
     json: Json = False,
@@ -60,19 +61,27 @@ def sweep(
     """Run a model for many values of its parameters, and write a table of what is measured."""
     from stickslip.studies.sweep import sweep as run
 
-    model = find(name)
-    table = out / f"{model.name}_sweep.csv"
-    claim([table], overwrite)
-    system, parameters = model.made(set_)
-    step, end = model.times(dt, t_end)
-    axes = dict(_axis(text) for text in over) | {key: [value] for key, value in parameters.items()}
+    given = begin(name, set_, out, ["sweep.csv"], overwrite)
+    (table,) = given.files
+    step, end = given.model.times(dt, t_end)
+    axes = dict(_axis(text) for text in over) | {key: [value] for key, value in given.parameters.items()}
     chosen = [_measure(text) for text in measure]
 
     def measured(solution: Any) -> dict[str, float]:
         return {text: f(np.asarray(solution[quantity])) for text, quantity, f in chosen}
 
+    measured.__qualname__ = f"measured {', '.join(measure)}"  # a journal belongs to what was measured
     result = run(
-        system, end, step, parameters=axes, measure=measured, method=method or model.method, tol=tol, workers=workers
+        given.system,
+        end,
+        step,
+        parameters=axes,
+        measure=measured,
+        method=method or given.model.method,
+        tol=tol,
+        workers=workers,
+        journal=journal,
+        progress=False if json else None,
     )
     if result.errors and len(result.errors) == len(result):
         raise OptionError(f"all {len(result)} runs failed; the first: {next(iter(result.errors.values()))}")

@@ -6,7 +6,7 @@ import importlib.util
 import inspect
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -44,6 +44,28 @@ class TargetModel:
         arguments, parameters = split_settings(settings or [], self.build)
         system = self.build(**arguments)
         return system, parameters | {key: arguments[key] for key in arguments.keys() & system.parameters}
+
+
+@dataclass(frozen=True)
+class Begun:
+    """What a study on the command line works with, and the files that it is going to write."""
+
+    model: TargetModel
+    system: System
+    parameters: dict[str, float]
+    files: tuple[Path, ...]
+
+
+def begin(
+    what: str, settings: list[str] | None, out: Path, kept: Sequence[str], overwrite: bool, drawn: Sequence[str] = ()
+) -> Begun:
+    """Find the model, refuse to lose results (endings `kept`; those `drawn` from them can be drawn again), and make it."""
+    from stickslip.cli.common import claim
+
+    model = find(what)
+    files = [out / f"{model.name}_{ending}" for ending in (*drawn, *kept)]
+    claim(files[len(drawn) :], overwrite)
+    return Begun(model, *model.made(settings), tuple(files))
 
 
 def find(what: str) -> TargetModel:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stickslip.errors import OptionError
+from stickslip.errors import OptionError, ResultFileError
 from stickslip.model.system import System
 from stickslip.notebook import html_table
 from stickslip.schemes import Scheme
@@ -34,6 +34,13 @@ if TYPE_CHECKING:
 
 SHOWN = 20  # points in a notebook
 SweepPoint = dict[str, Any]
+
+
+def _require_zarr() -> None:
+    try:
+        import zarr  # noqa: F401
+    except ImportError:
+        raise OptionError("a Zarr store needs zarr: pip install zarr; or save NetCDF, runs.nc") from None
 
 
 def final_state(solution: Solution) -> dict[str, np.ndarray]:
@@ -91,6 +98,24 @@ class Sweep:
             for name in self.values
         }
         return xarray.Dataset(variables, coordinates, {"failed": len(self.errors)})
+
+    def save(self, path: str | Path) -> Path:
+        """Write `to_xarray()` to a NetCDF file, `runs.nc`, or a Zarr store, `runs.zarr`, and return its path.
+
+        >>> sweep.save("runs.nc")    # doctest: +SKIP
+        """
+        path, data = Path(path), self.to_xarray()
+        if path.suffix not in (".nc", ".zarr"):
+            raise OptionError(f"a sweep is saved as NetCDF (runs.nc) or Zarr (runs.zarr), got {path}")
+        try:
+            if path.suffix == ".nc":
+                data.to_netcdf(path)
+            else:
+                _require_zarr()
+                data.to_zarr(path, mode="w", zarr_format=2)  # which other programs read, too
+        except OSError as error:
+            raise ResultFileError(f"cannot write {path}: {error}. Choose another place, or free some space.") from error
+        return path
 
 
 def _shown(value: Any) -> str:
@@ -239,4 +264,6 @@ def _identity(system: System, call: Mapping[str, Any], points: Sequence[SweepPoi
 
     about: list[Any] = [fingerprint(prepare(system)), system.parameters, {k: str(v) for k, v in call.items()}]
     about += [[{n: np.asarray(v).tolist() for n, v in p.items()} for p in points], getattr(measure, "__qualname__", "")]
+    if (code := getattr(measure, "__code__", None)) is not None:  # two lambdas have one name
+        about += [code.co_code.hex(), code.co_names, [repr(c) for c in code.co_consts if not hasattr(c, "co_code")]]
     return hashlib.sha256(json.dumps(about).encode()).hexdigest()
