@@ -27,6 +27,7 @@ from stickslip.nonsmooth.solvers import OneStepSolution, solve_shortly
 
 STEPS, SET_STEPS = 8, 30  # of the outer iteration; of one that also looks for sets of contacts
 REPEATS = 0.5  # of a residual: sets that return with more than this share of it repeat
+RECENT, OFTEN = 7, 4  # a contact that opens and closes so often in so many steps repeats, whatever others do
 BEYOND = 1.01  # of the gap that a contact opens to: where it is closed early
 SHARES = (1.0, 0.5, 0.25, 0.1, 0.03)
 INEXACT = 1e-4  # of the residual of the stage: how well its linearised problem is solved
@@ -105,14 +106,21 @@ class Sets:
         return np.asarray(self._memory[self.marks] > 0.0).tobytes()
 
     def repeat(self, error: float) -> list[np.ndarray]:
-        """Gaps of the contacts in all steps since the sets were the present ones, with no smaller residual; [] if never."""
+        """Gaps of the contacts in all steps since the sets were the present ones, with no smaller residual; [] if never.
+
+        In space sets rarely repeat as a whole, because redundant contacts share their forces differently every time.
+        """
         at = self._work.offset[self._heads[:, 1]]
         gaps = np.where(at == IDLE, np.inf, self._work.outputs[np.where(at == IDLE, 0, at + self._heads[:, 2])])
         self._past.append((self.get(), error, np.where(self._memory[self._heads[:, 0]] > 0.0, gaps, 0.0)))
         for i in range(len(self._past) - 2, -1, -1):
             if self._past[i][0] == self._past[-1][0] and error > REPEATS * self._past[i][1]:
                 return [gaps for _, _, gaps in self._past[i:]]
-        return []
+        recent = [gaps for _, _, gaps in self._past[-RECENT:]]
+        if len(recent) < RECENT:
+            return []
+        often = np.sum(np.diff(np.array(recent) > 0.0, axis=0), axis=0) >= OFTEN
+        return [np.where(often, gaps, 0.0) for gaps in recent] if often.any() else []
 
     def close_early(self, gaps: list[np.ndarray]) -> float:
         """Close those contacts early that were open in some of these steps and not in others; the largest gap."""
