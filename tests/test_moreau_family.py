@@ -407,3 +407,18 @@ def test_spring_pendulum_meets_the_wall_after_a_quarter_swing():
     solution = ss.solve(s, t_end=0.6, dt=1e-4, method="moreau-symmetric")
     first = solution.t[np.flatnonzero(solution.P_N[:, 0] > 0)[0]]
     assert first == pytest.approx(pi / 2 / np.sqrt(9.81), abs=2e-4)
+
+
+def test_schatzman_paoli_says_what_it_is_not_for():
+    """Neighbouring contacts restitute in different steps: energy out of nothing, as its page and its summary say."""
+    s = ss.System("row")
+    x, u = s.coordinates("a b c", initial=[0, 1.01106, 2.01155], velocity=[1, 0, 0])
+    s.kinetic_energy(u @ u / 2)
+    s.contact(gap=x[1] - x[0] - 1, restitution=0.97)
+    s.contact(gap=x[2] - x[1] - 1, restitution=0.67)
+    energy = {
+        m: ss.solve(s, t_end=0.2, dt=1e-3, method=m).energy().total for m in ("schatzman-paoli", "rattle", "theta")
+    }
+    assert energy["schatzman-paoli"][-1] == pytest.approx(0.556, abs=0.01)
+    assert max(energy["rattle"][-1], energy["theta"][-1]) < 0.5
+    assert "neighbours" in ss.METHODS["schatzman-paoli"]().facts.summary
