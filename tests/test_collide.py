@@ -206,7 +206,7 @@ def beside(rng, first: str, second: str, least: float, most: float):
 def test_gaps_are_distances(first, second):
     """The smallest gap is the distance of the shapes, at random poses, in both orders."""
     rng = np.random.default_rng(11)
-    for _ in range(5):
+    for _ in range(3):
         position, turn, apart = beside(rng, first, second, 1e-3, 0.3)
         s, rule = pair(first, second, 1.0, position, turn)
         found = contacts_for(scene_of(s, rule), s.q_initial)
@@ -256,7 +256,7 @@ def test_templates_are_the_detected_gaps_and_their_derivatives(first, second):
     """
     rng, space = np.random.default_rng(3), first in IN_SPACE
     dimension = 3 if space else 2
-    for _ in range(4):
+    for _ in range(2):
         position, turn, _ = beside(rng, first, second, 1e-3, 0.2)
         s, rule = pair(first, second, 0.3, position, turn)
         scene, q = scene_of(s, rule), s.q_initial

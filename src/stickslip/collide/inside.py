@@ -21,13 +21,16 @@ def swallowed(scene: Scene, room: Room) -> tuple[int, int] | None:
     """
     kinds, owner = scene.shapes[:, KIND], scene.shapes[:, BODY]
     for j in np.flatnonzero(kinds == MESH).tolist():
+        low, high = _box(scene, room, j)
         for i in np.flatnonzero((kinds < HALF_SPACE) & (owner != owner[j])).tolist():
             still = scene.bodies[owner[i], 0] == FIXED and scene.bodies[owner[j], 0] == FIXED
             code = min(i, j) * len(kinds) + max(i, j)
             way = room.points[scene.shapes[i, MIDDLE], :3] - room.points[scene.shapes[j, MIDDLE], :3]
             if still or code in scene.apart or np.linalg.norm(way) > scene.reach[i] + scene.reach[j]:
                 continue
-            if (_winding(scene, room, j, _vertices(scene, room, i)) > 0.5).any():
+            x = _vertices(scene, room, i)
+            x = x[((x >= low) & (x <= high)).all(axis=1)]  # most of what lies on a ground does not
+            if len(x) and (_winding(scene, room, j, x) > 0.5).any():
                 return i, j
             if kinds[i] == EGG and _within_egg(scene, room, i, _vertices(scene, room, j)):
                 return j, i
@@ -42,6 +45,17 @@ def _vertices(scene: Scene, room: Room, i: int) -> np.ndarray:
         x = x[scene.surfaces.facets[scene.shapes[i, FACE_0] : scene.shapes[i, FACE_1], 0] == 3]
     x = x[:: max(1, len(x) // FEW)]
     return x + CLEAR * (room.points[scene.shapes[i, MIDDLE], :3] - x)
+
+
+def _box(scene: Scene, room: Room, j: int) -> tuple[np.ndarray, np.ndarray]:
+    """The low and the high corner of a box around a mesh or an outline."""
+    pieces = scene.surfaces.facets[scene.shapes[j, FACE_0] : scene.shapes[j, FACE_1]]
+    x = (
+        room.points[pieces[:, CORNERS : CORNERS + 3].ravel(), :3]
+        if scene.dimension == 3
+        else np.vstack(_ends(room, pieces))
+    )
+    return x.min(axis=0), x.max(axis=0)
 
 
 def _within_egg(scene: Scene, room: Room, i: int, x: np.ndarray) -> bool:
