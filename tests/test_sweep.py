@@ -263,3 +263,17 @@ def test_a_mistake_in_the_options_is_raised_at_once():
         ss.sweep(ball, 0.1, 1e-2, parameters={"e": [0.5, 0.6]}, tol=-1)
     with pytest.raises(ss.OptionError, match="theta"):
         ss.sweep(ball, 0.1, 1e-2, parameters={"e": [0.5, 0.6]}, method="rattle", theta=1)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['[1, 2]', '{"point": 0}', '{"point": 7, "values": null, "error": "x"}', '{"point": 1, "values": 3, "error": null}',
+     '{"point": -1, "values": {"value": 1.0}, "error": null}', '{"point": 1, "values": {"value": "x"}, "error": null}'],
+)  # fmt: skip
+def test_a_journal_with_other_lines_is_refused(tmp_path, line):
+    ball, path = ss.benchmarks.bouncing_ball(), tmp_path / "journal"
+    call = {"parameters": {"e": [0.5, 0.6]}, "measure": lowest, "journal": path}
+    ss.sweep(ball, 0.1, 1e-2, **call)
+    path.write_text(path.read_text() + line + "\n")
+    with pytest.raises(ss.ResultFileError, match="damaged in line 4"):
+        ss.sweep(ball, 0.1, 1e-2, **call)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import casadi as ca
 import numpy as np
 
 from stickslip.detected import DetectedContacts
@@ -16,16 +15,15 @@ from stickslip.engine.layout import slices
 from stickslip.engine.run import ProgramRun
 from stickslip.engine.runs import CHUNK_ROWS, ROUNDING, Rows, Start
 from stickslip.engine.state import State
-from stickslip.errors import ConvergenceError, MethodError, ModelError, OptionError
+from stickslip.errors import ConvergenceError, MethodError, OptionError
 from stickslip.model.collisions import collisions_of
-from stickslip.model.declaration import TIME
 from stickslip.model.given import number
 from stickslip.model.system import System
-from stickslip.native.kernel import compile_kernel
 from stickslip.schemes import Scheme
 from stickslip.schemes.spec import label, scheme_of
 from stickslip.solution import Solution
 from stickslip.solve.checks import check_capability, check_start, checked_parameters
+from stickslip.solve.controllers import SampledController, in_steps
 from stickslip.solve.detecting import DetectingRun
 from stickslip.solve.options import is_number, positive, subdivides, vector_of, whole
 from stickslip.solve.prepared import Prepared, prepare, program_of
@@ -33,6 +31,7 @@ from stickslip.solve.provenance import described
 from stickslip.solve.record import Recorder
 from stickslip.solve.scales import check_tolerance, row_sizes_of, scales_of_model
 from stickslip.solve.step_problem import names_of_elements
+from stickslip.solve.stopping import watched
 from stickslip.solve.switching import SwitchingRun, refuse_setting, starting_values
 from stickslip.solve.varying import Change
 
@@ -41,33 +40,7 @@ if TYPE_CHECKING:
 
 FOREVER = 1e300  # end time of a scheme that decides the length of its steps
 BISECTIONS = 40  # of a step, in search of an event: 1e-12 of it
-CONDITIONS = (ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_NOT, ca.OP_AND, ca.OP_OR)
 WATCHED = 256  # steps between two searches for an event
-
-
-@dataclass(frozen=True)
-class SampledController:
-    """A sampled controller: a function that is called every `period`; its outputs hold in between (zero-order hold).
-
-    function(t, q, u) returns values of parameters by name. With states of its own, function(t, q, u, x) returns the values
-    and the new x; `state` is the first x.
-
-    >>> import stickslip as ss
-    >>> cart = ss.System("cart")
-    >>> F = cart.parameter("F", 0.0)
-    >>> (x,), (v,) = cart.coordinates("x", initial=[1.0], velocity=[0.0])
-    >>> cart.kinetic_energy(v**2 / 2)
-    >>> cart.force([F])
-    >>> damped = ss.SampledController(lambda t, q, u: {"F": -4 * q[0] - 4 * u[0]}, period=0.01)
-    >>> with ss.stepper(cart, dt=1e-3, controllers=[damped]) as sim:
-    ...     solution = sim.run(t_end=5.0)
-    >>> bool(abs(solution.q[-1, 0]) < 1e-2)
-    True
-    """
-
-    function: Callable[..., Any]
-    period: float
-    state: Any = None
 
 
 class Stepper:
@@ -90,7 +63,7 @@ class Stepper:
         for controller in self._controllers:
             if not isinstance(controller, SampledController):
                 raise OptionError(f"controllers: {controller!r} is not an ss.SampledController(function, period)")
-        self._every = [_multiple(c.period, run.clock.step) for c in controllers]
+        self._every = [in_steps(c.period, run.clock.step) for c in controllers]
         self._x = [c.state for c in controllers]
         self._index = {name: k for k, name in enumerate(self.system.parameter_symbols())}
         self._free = len(self.system.parameters) == len(self._index)
@@ -228,7 +201,7 @@ class Stepper:
         run.first_row = run.row.copy()
         run.first_row[self._slices["P.g"].start : self._slices["P.F"].stop] = 0.0
         record = Recorder(run, whole(save_every=save_every))
-        watch = None if stop is None else self._watch(stop)
+        watch = None if stop is None else watched(self.system, self._run, stop)
         values, at = run.memory[: len(self._index)].copy(), run.first + run.done
         self._changes = []
         try:
@@ -325,36 +298,6 @@ class Stepper:
                 solution=Recorder(self._run).solution(self._ready, self._run.memory[: len(self._index)].copy(), {}),
             )
 
-    def _watch(self, expression: Any) -> Callable[[np.ndarray], np.ndarray]:
-        """A function of rows of results: the values of an expression of t, q, u and parameters."""
-        system, n = self.system, 1 + self.system.n_q + self.system.n_u
-        try:
-            value = ca.SX(expression)
-        except NotImplementedError:
-            raise OptionError(
-                f"stop = {expression!r} must be an expression of the system's symbols that changes its sign, such as y - 0.1; "
-                "functions and texts are not"
-            ) from None
-        if value.numel() != 1 or value.is_constant():
-            raise OptionError(
-                "stop= must be one number that changes its sign, such as a coordinate minus a limit; got "
-                f"{f'{value.numel()} entries' if value.numel() != 1 else expression!r}"
-            )
-        if value.op() in CONDITIONS:  # 0 or 1: its sign is that of the condition
-            value = value - 0.5
-        q, u = ca.vertcat(*[b.q for b in system.blocks]), ca.vertcat(*[b.u for b in system.blocks])
-        p = ca.vertcat(ca.SX(0, 1), *system.parameter_symbols().values())
-        f = ca.Function("stop", [TIME, q, u, p], [value], {"allow_free": True})
-        if f.has_free():
-            raise ModelError(f"{system.name}: stop= depends on {f.get_free()}, which this system does not declare")
-        kernel = compile_kernel(f)
-        run, size = self._run, self._run.program.layout.parameters
-
-        def values(rows: np.ndarray) -> np.ndarray:
-            return np.array([kernel(np.concatenate([row[:n], run.memory[:size]]))[0] for row in rows])
-
-        return values
-
     def _event(self, watch: Callable[[np.ndarray], np.ndarray], sign: float) -> Rows:
         """The shortest step from here that ends beyond the event, by bisection."""
         run = self._run
@@ -436,12 +379,3 @@ def stepper(
     sim._changed = {name: float(value) for name, value in (parameters or {}).items()}
     sim._complain()
     return sim
-
-
-def _multiple(period: float, dt: float) -> int:
-    """A period in steps."""
-    period = positive(period=period)
-    every = round(period / dt)
-    if every < 1 or abs(every * dt - period) > 1e-9 * period:
-        raise OptionError(f"period = {period:g} of a controller must be a multiple of dt = {dt:g}")
-    return every

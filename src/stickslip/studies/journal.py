@@ -15,12 +15,12 @@ Measured = tuple[dict[str, np.ndarray] | None, str | None]  # of a run: what was
 class Journal:
     """One line per run that is done, in JSON; a line that is not whole is ignored."""
 
-    def __init__(self, path: Path, identity: str):
+    def __init__(self, path: Path, identity: str, count: int = 2**62):
         self.done: dict[int, Measured] = {}
         end = 0
         try:
             if path.exists():
-                end = self._read(path, identity)
+                end = self._read(path, identity, count)
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("r+b" if end else "wb", buffering=0)
             self._file.truncate(end)
@@ -30,7 +30,7 @@ class Journal:
         except OSError as error:
             raise ResultFileError(f"cannot write {path}: {error.strerror}. Choose another journal=.") from error
 
-    def _read(self, path: Path, identity: str) -> int:
+    def _read(self, path: Path, identity: str, count: int) -> int:
         end = 0
         for number, line in enumerate(path.read_bytes().splitlines(keepends=True)):
             try:
@@ -39,12 +39,17 @@ class Journal:
                 entry = None
             if entry is None:
                 break
-            if number == 0 and entry.get("sweep") != identity:
+            if number == 0 and (not isinstance(entry, dict) or entry.get("sweep") != identity):
                 raise OptionError(f"{path} is the journal of another sweep; choose another file, or delete it")
             if number:
-                values = entry["values"]
-                arrays = None if values is None else {n: np.array(v, dtype=float) for n, v in values.items()}
-                self.done[entry["point"]] = arrays, entry["error"]
+                try:
+                    values, point, error = entry["values"], entry["point"], entry["error"]
+                    arrays = None if values is None else {n: np.array(v, dtype=float) for n, v in values.items()}
+                    if type(point) is not int or not 0 <= point < count or not isinstance(error, str | None):
+                        raise ValueError
+                except (AttributeError, KeyError, TypeError, ValueError):
+                    raise ResultFileError(f"{path} is damaged in line {number + 1}; delete it to begin again") from None
+                self.done[point] = arrays, error
             end += len(line)
         return end
 

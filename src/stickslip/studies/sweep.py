@@ -171,7 +171,8 @@ def sweep(
     _check_names(first, points)
     call = {"t_end": t_end, "dt": dt, "method": method, **options}
     split_call(first, call)  # mistakes of the call are no failures of runs
-    kept = Journal(Path(journal), _identity(first, call, points, measure)) if journal is not None else None
+    identity = None if journal is None else _identity(first, call, points, measure)
+    kept = None if journal is None or identity is None else Journal(Path(journal), identity, len(points))
     done: dict[int, Measured] = dict(kept.done) if kept is not None else {}
     left = [k for k in range(len(points)) if k not in done]
     bar = sys.stderr.isatty() if progress is None else progress
