@@ -22,7 +22,7 @@ from stickslip.stream import part_of
 
 METHODS = ("rattle", "generalized-alpha", "lobatto", "half-explicit", "moreau-symmetric")
 DT, STEPS, LONGEST = 1e-4, 100_000, 0.3  # of a run; seconds until a process is killed
-LONGEST_SWEEP = 0.6  # half of all runs are done after 20 kills
+LONGEST_SWEEP = 0.6
 
 RUN = """
 import sys, stickslip as ss
