@@ -257,6 +257,8 @@ SCENES: dict[str, tuple[float, float, str, bool]] = {
     "newtons_cradle": (0.93, 2e-4, "stage.zoom(1.3)", False),
     "gripper": (1.0, 1e-3, "stage.zoom(1.0)", True),
     "dice": (0.7, 1e-3, "stage.zoom(1.45)", False),
+    "silo": (0.75, 1e-3, "stage.zoom(1.1)", False),
+    "heap": (1.0, 2e-3, "stage.zoom(2.2)", False),
     "ball_bearing": (0.13, 1e-4, "stage.zoom(4.3)", False),
     "jumping_balls": (0.24, 2e-4, "stage.zoom(2.2)", False),
 }
@@ -266,7 +268,7 @@ def scene(name: str) -> None:
     """One film of docs/mechanisms/scenes.md."""
     t_end, dt, look, forces = SCENES[name]
     entry = ss.benchmarks.REGISTRY[name]
-    solution = ss.solve(entry.build(), t_end, dt, method=entry.method, progress=False)
+    solution = ss.solve(entry.build(), t_end, dt, method=entry.method, tol=entry.tol, progress=False)
     times = np.concatenate([np.linspace(0, t_end, 44), np.full(4, t_end)])
     hidden = "" if forces else "toggle('contacts'); "
     animated(solution, f"mechanisms/{name}.gif", times, (360, 240), 16, hidden + look)

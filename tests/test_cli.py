@@ -66,7 +66,7 @@ def fake(monkeypatch):
         return result.outcome
 
     benchmark = SimpleNamespace(
-        name="ball", build=build, summary="a ball", source="a book", dt=1e-3, t_end=0.05, method="rattle"
+        name="ball", build=build, summary="a ball", source="a book", dt=1e-3, t_end=0.05, method="rattle", tol=1e-8
     )
     monkeypatch.setitem(sys.modules, "stickslip.benchmarks", SimpleNamespace(REGISTRY={"ball": benchmark}))
     monkeypatch.setitem(sys.modules, "stickslip.solve", SimpleNamespace(solve=solve))

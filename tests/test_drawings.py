@@ -53,9 +53,11 @@ SHORT: dict[str, dict] = {
     "elastic_bar": {"dt": 1e-6},
     "elastic_bar_drop": {"t_end": 1.4, "build": {"elements": 20}},
     "flexible_pendulum": {"dt": 2e-4, "t_end": 0.4},
+    "heap": {"t_end": 0.25, "build": {"count": 9}},
     "jumping_balls": {"t_end": 0.1, "build": {"count": 3}},
     "newtons_cradle": {"t_end": 0.2},
     "rotor": {"dt": 1e-5, "t_end": 5e-3},
+    "silo": {"t_end": 0.15, "build": {"count": 20, "width": 8}},
     "slider_crank": {"t_end": 0.05},
     "slider_crank_minimal": {"t_end": 0.05},
     "spring_pendulum": {"dt": 5e-3, "t_end": 3.0},
@@ -69,7 +71,9 @@ NAMES = sorted(ss.benchmarks.REGISTRY)
 def solved(name: str) -> ss.Solution:
     entry, short = ss.benchmarks.REGISTRY[name], SHORT.get(name, {})
     system = entry.build(**short.get("build", {}))
-    return ss.solve(system, short.get("t_end", entry.t_end), short.get("dt", entry.dt), method=entry.method)
+    return ss.solve(
+        system, short.get("t_end", entry.t_end), short.get("dt", entry.dt), method=entry.method, tol=entry.tol
+    )
 
 
 @cache

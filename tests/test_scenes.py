@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import brentq, linprog
 
 import stickslip as ss
+from stickslip.benchmarks.heap import repose
 
 G = 9.81
 
@@ -236,3 +237,31 @@ def test_dice_come_to_rest_on_a_face(seed):
         assert q[2] == pytest.approx(0.008, abs=1e-7)
     assert np.abs(solution.u[-1]).max() < 1e-6
     assert np.diff(solution.kinetic + solution.potential).max() < 1e-9
+
+
+# -- grains --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_silo_runs_out_as_beverloo_says():
+    """Twice the width outlet - 1.4 gives 2^(3/2) of the rate; a liquid's would double; no grain gets lost."""
+    rates = {}
+    for outlet in (4.0, 6.6):
+        solution = solve(
+            ss.benchmarks.silo(count=90, width=11.0, outlet=outlet), 0.42 if outlet < 5 else 0.25, 1e-3, tol=1e-6
+        )
+        y = solution.q[:, 1::3]
+        out = (y < -0.01).sum(axis=1)
+        t = [solution.t[np.argmax(out >= n)] for n in (9, 45)]
+        rates[outlet] = 36 / (t[1] - t[0])
+        assert solution.contacts.gap.min() > -2e-6
+        assert np.abs(solution.q[:, ::3]).max() < 0.055 - 0.0045 + 2e-6  # between the walls
+    assert rates[6.6] / rates[4.0] == pytest.approx(2**1.5, rel=0.2)
+
+
+def test_a_rough_heap_keeps_more_than_a_smooth_one():
+    left = {}
+    for mu in (0.5, 0.0):
+        solution = solve(ss.benchmarks.heap(count=54, plate=2.6, mu=mu), 0.6, 2e-3, tol=1e-6)
+        left[mu], _ = repose(solution.q[-1], plate=2.6)
+        assert solution.contacts.gap.min() > -4e-6
+    assert left[0.5] > 1.3 * left[0.0]

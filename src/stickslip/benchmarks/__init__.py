@@ -17,6 +17,7 @@ from stickslip.benchmarks.elastic_bar_drop import elastic_bar_drop
 from stickslip.benchmarks.flexible_pendulum import flexible_pendulum
 from stickslip.benchmarks.gear_rattle import gear_rattle
 from stickslip.benchmarks.gripper import gripper
+from stickslip.benchmarks.heap import heap
 from stickslip.benchmarks.impact_oscillator import impact_oscillator
 from stickslip.benchmarks.jumping_balls import jumping_balls
 from stickslip.benchmarks.newtons_cradle import newtons_cradle
@@ -26,6 +27,7 @@ from stickslip.benchmarks.registry import REGISTRY, Benchmark
 from stickslip.benchmarks.rocking_block import rocking_block
 from stickslip.benchmarks.rotating_bouncing_ball import rotating_bouncing_ball
 from stickslip.benchmarks.rotor import rotor
+from stickslip.benchmarks.silo import silo
 from stickslip.benchmarks.slider_crank import slider_crank
 from stickslip.benchmarks.slider_crank_minimal import slider_crank_minimal
 from stickslip.benchmarks.spring_pendulum import spring_pendulum
@@ -53,6 +55,7 @@ __all__ = [
     "flexible_pendulum",
     "gear_rattle",
     "gripper",
+    "heap",
     "impact_oscillator",
     "jumping_balls",
     "newtons_cradle",
@@ -61,6 +64,7 @@ __all__ = [
     "rocking_block",
     "rotating_bouncing_ball",
     "rotor",
+    "silo",
     "slider_crank",
     "slider_crank_minimal",
     "spring_pendulum",

@@ -65,6 +65,9 @@ MethodOption = Annotated[
 StepOption = Annotated[float | None, typer.Option(help="Step size; the model's own if not given.")]
 EndTime = Annotated[float | None, typer.Option(help="End time; the model's own if not given.")]
 Tolerance = Annotated[float, typer.Option(help="Residual tolerance of a step.")]
+OwnTolerance = Annotated[
+    float | None, typer.Option(help="Residual tolerance of a step; 1e-8, or what suits the benchmark.")
+]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a parameter; may be repeated.")
 ]

@@ -11,10 +11,10 @@ from stickslip.cli.common import (
     Methods,
     Out,
     Overwrite,
+    OwnTolerance,
     Settings,
     StepOption,
     Target,
-    Tolerance,
     print_table,
     rows_as_json,
     say,
@@ -30,7 +30,7 @@ def compare(
     methods: Methods,
     dt: StepOption = None,
     t_end: EndTime = None,
-    tol: Tolerance = 1e-8,
+    tol: OwnTolerance = None,
     set_: Settings = None,
     out: Out = Path("out"),
     overwrite: Overwrite = False,
@@ -44,6 +44,7 @@ def compare(
     given = begin(name, set_, out, ["comparison.png"], overwrite)
     (figure,) = given.files
     dt, t_end = given.model.times(dt, t_end)
+    tol = given.model.tol if tol is None else tol
     result = run_all(given.system, split_methods(methods), t_end, dt, tol=tol, parameters=given.parameters)
     if not json:
         print_table(f"{result.system}, dt = {dt:g}, t_end = {t_end:g}", HEADER, result.table())

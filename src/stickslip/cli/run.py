@@ -15,10 +15,10 @@ from stickslip.cli.common import (
     MethodOption,
     Out,
     Overwrite,
+    OwnTolerance,
     Settings,
     StepOption,
     Target,
-    Tolerance,
     claim,
     say,
     say_json,
@@ -38,7 +38,7 @@ def run(
     method: MethodOption = None,
     dt: StepOption = None,
     t_end: EndTime = None,
-    tol: Tolerance = 1e-8,
+    tol: OwnTolerance = None,
     set_: Settings = None,
     out: Out = Path("out"),
     overwrite: Overwrite = False,
@@ -56,7 +56,7 @@ def run(
     claim_run(result, overwrite)
     system, parameters = model.made(set_)
     dt, t_end = model.times(dt, t_end)
-    method = method or model.method
+    method, tol = method or model.method, model.tol if tol is None else tol
     streamed = collisions_of(system) is None
     try:
         solution = solve(

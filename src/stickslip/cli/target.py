@@ -23,13 +23,14 @@ LIKELY = ("system", "build", "model", "make_system", "make")
 
 @dataclass(frozen=True)
 class TargetModel:
-    """Something to simulate: `build(...)` makes the system; step, end time and method that suit it, where known."""
+    """Something to simulate: `build(...)` makes the system; step, end time, method and tolerance that suit it, where known."""
 
     name: str
     build: Callable[..., System]
     dt: float | None = None
     t_end: float | None = None
     method: str = "rattle"
+    tol: float = 1e-8
 
     def times(self, dt: float | None, t_end: float | None) -> tuple[float, float]:
         """Step and end time: those given, else its own."""
@@ -74,7 +75,7 @@ def find(what: str) -> TargetModel:
 
     if what in REGISTRY:
         chosen = REGISTRY[what]
-        return TargetModel(chosen.name, chosen.build, chosen.dt, chosen.t_end, chosen.method)
+        return TargetModel(chosen.name, chosen.build, chosen.dt, chosen.t_end, chosen.method, chosen.tol)
     path, _, attribute = what.partition(":") if ".py" in what else (what, "", "")
     if path.endswith(".py"):
         return _from_file(Path(path), attribute)

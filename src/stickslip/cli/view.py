@@ -96,4 +96,4 @@ def _shown(
         span = system.drawing.span if system.drawing else None
         t_end = model.t_end if span is None else min(t_start + span, model.t_end)
     dt, t_end = model.times(dt, t_end)
-    return solve(system, t_end, dt, method=method or model.method, parameters=parameters)
+    return solve(system, t_end, dt, method=method or model.method, tol=model.tol, parameters=parameters)
