@@ -259,9 +259,10 @@ def test_a_silo_runs_out_as_beverloo_says():
 
 
 def test_a_rough_heap_keeps_more_than_a_smooth_one():
-    left = {}
+    left, angle = {}, {}
     for mu in (0.5, 0.0):
         solution = solve(ss.benchmarks.heap(count=54, plate=2.6, mu=mu), 0.6, 2e-3, tol=1e-6)
-        left[mu], _ = repose(solution.q[-1], plate=2.6)
+        left[mu], angle[mu] = repose(solution.q[-1], plate=2.6)
         assert solution.contacts.gap.min() > -4e-6
     assert left[0.5] > 1.3 * left[0.0]
+    assert 15 < angle[0.5] < 30  # degrees
