@@ -7,8 +7,10 @@ The loop has evaluated a stage and stopped at it. Its smooth rows belong to bodi
 with a small inverse per body, G = (dy/dx)/s, and s the unit of a row: what a gap is in terms of velocities. D = G A^-1 B of a
 contact alone scales its multipliers.
 
-A normal row that the state at rest violates by less than DEAD times the tolerance is taken as met there: gaps that the last
-step left within its tolerance contradict sticking, and percussions would creep for ever to make them agree.
+Gaps that the last step left within its tolerance contradict sticking: percussions would creep for ever to make them agree. So
+a gap that a state at rest would have is brought not to zero but to a band around it, DEAD times the tolerance wide on either
+side, and gaps are solved for more closely than that (ENOUGH_GAP). Where the band was as narrow as what a solve leaves, ten times
+as many stages hit the cap of the sweeps (100 spheres in a box, 1500 steps: 128 instead of 13).
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ from stickslip.nonsmooth.cones import CLOSED, OFF
 
 SIZE = 6  # velocities of a body
 MEMORY = 5  # differences of the acceleration in `contact_sweeps`
-DEAD = 0.1
-ENOUGH, ENOUGH_GAP = 0.5, 0.08  # shares of the tolerance that a solve aims at, of velocities and of gaps
+DEAD = 0.2
+ENOUGH, ENOUGH_GAP = 0.9, 0.02  # shares of the tolerance that a solve aims at, of velocities and of gaps
 # Rows of Sweeping.info.
 MU, RADIUS, D_N, D_F, S_N, S_F, SLOPE_N, SLOPE_F, GOAL = range(9)
 # Rows of Sweeping.who: bodies (-1: none), where the unknowns lie in the memory, components of friction, whether z_N moves.
@@ -249,8 +251,8 @@ def _set_contact(
         if j < n_smooth:
             at = bodies.slot[j] + (0 if bodies.body[j] == who[FIRST] else SIZE)
             rest -= G[at, 0] * memory[bodies.home[j]]
-    if abs(rest) * info[S_N] < DEAD * tolerance:
-        s.u[c, 0] -= rest
+    band = DEAD * tolerance / info[S_N]
+    s.u[c, 0] -= min(max(rest, -band), band)
     at = tables.dofs[row + normal.column]
     who[MOVES] = 0 if normal.open_where >= 0 and memory[normal.open_where + at] > 0.0 else 1
     if who[MOVES] == 0:  # a contact that stays open: no multipliers

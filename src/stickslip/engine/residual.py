@@ -54,7 +54,7 @@ def _is_idle(tables: Tables, g: int, row: int, memory: np.ndarray, work: Work) -
             gather(tables, group.gap_inputs, group.n_gap_in, row, memory, work)
             call_kernel(group.gap_kernel, work.inputs, 0, work.gaps, 0)
             evaluated = True
-        if not work.gaps[k] > 0.0:
+        if not work.gaps[k] > work.near[0]:
             return False
     for b in range(group.law, group.law_1):
         law = tables.laws[b]

@@ -43,6 +43,7 @@ class Work(NamedTuple):
     inputs: np.ndarray  # of one kernel
     outputs: np.ndarray  # of all kernels
     gaps: np.ndarray
+    near: np.ndarray  # gaps below this one are not idle: 0, or more where contacts wait to be closed by others
     offset: np.ndarray  # by instance: where its outputs begin, or IDLE
     x: np.ndarray  # by unknown: STATE
     start: np.ndarray  # of the iterations, by unknown
@@ -87,6 +88,7 @@ def scratch(program: Program) -> Work:
         inputs=np.zeros(size.inputs),
         outputs=np.zeros(size.outputs),
         gaps=np.zeros(size.gaps),
+        near=np.zeros(1),
         offset=np.zeros(size.instances, np.int64),
         x=records(np.zeros(size.unknowns, STATE)),
         start=np.zeros(size.unknowns),

@@ -33,6 +33,7 @@ from stickslip.solve.found import ContactTable
 from stickslip.solve.prepared import compiled, prepare
 
 CODES = 9 * 4 * 4  # kinds of contacts, of first and second bodies
+NEAR = 0.1  # of the way of the fastest body: gaps below this one are solved for though they are open, if contacts are many
 SMALLEST = 8  # contacts that a room holds
 GIVEN = ("gap_0", "open_0")  # fields that a new contact has: its gap at the start of the step, and that it was open
 ABLE = "rattle, moreau, theta, lobatto, generalized-alpha and half-explicit can"
@@ -97,6 +98,7 @@ class DetectingRun(ProgramRun):
             u_0 = self._state()[1].copy()
             self._detect(self.clock.step)
             self.crowd = self._crowd_for(int(self._new.found[0]))
+            self.work.near[0] = 0.0 if self.crowd is None else NEAR * self.clock.step * np.abs(u_0).max(initial=0.0)
             if self._watched:
                 self._warn(u_0)
             pieces.append(super().step(1))
