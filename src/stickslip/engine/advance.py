@@ -19,6 +19,7 @@ from stickslip.engine.work import (
     INSTRUCTION,
     RESUMED,
     SOLVE_STAGE,
+    SOLVED_ELSEWHERE,
     STOPPED,
     Options,
     Work,
@@ -91,6 +92,9 @@ def _run(
     at, cycles, changes, resumed = 0, 0, 0, work.signals[RESUMED] == GO_ON
     if resumed:
         at, cycles, changes = work.signals[INSTRUCTION], work.signals[IN_CYCLES], work.signals[IN_CHANGES]
+        work.signals[RESUMED] = 0
+    elif work.signals[RESUMED] == SOLVED_ELSEWHERE:
+        at, cycles, changes = work.signals[INSTRUCTION] + 1, work.signals[IN_CYCLES], work.signals[IN_CHANGES] + 1
         work.signals[RESUMED] = 0
     while at < code.shape[0]:
         what, a, b, c = code[at, 0], code[at, 1], code[at, 2], code[at, 3]
@@ -178,7 +182,7 @@ def advance(
     state k steps after `clock.row`.
     """
     for n in range(first, last):
-        if work.signals[RESUMED] == GO_ON:
+        if work.signals[RESUMED] != 0:
             pass
         elif clock.end == np.inf or n == 0:
             memory[clock.t_0] = clock.start + n * clock.step
@@ -188,7 +192,7 @@ def advance(
             memory[clock.t_1] += clock.step
         if memory[clock.t_0] >= clock.end:
             return n, -1
-        if work.signals[RESUMED] != GO_ON:
+        if work.signals[RESUMED] == 0:
             memory[clock.dt] = clock.step
             if work.nap[ALLOWED] == 1:
                 settle(tables, memory, work, record)

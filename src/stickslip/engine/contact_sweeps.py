@@ -19,101 +19,99 @@ from math import sqrt
 import numpy as np
 
 from stickslip.engine.contact_rows import (
+    D_1,
+    D_2,
     D_F,
     D_N,
-    ENOUGH,
     FIRST,
-    GOAL,
     MEMORY,
-    MOVES,
     MU,
+    OMEGA,
+    R_F,
+    R_N,
     RADIUS,
-    ROWS,
-    S_F,
-    S_N,
     SECOND,
-    SIZE,
+    W_F,
+    W_N,
     Sweeping,
 )
-from stickslip.jit import jit_bare
+from stickslip.jit import jit_bare, jit_inline
 
-PERIOD, OMEGA = 3, 1.4
+PERIOD = 3
+
+
+@jit_inline
+def _along(g: np.ndarray, x: tuple, y: tuple) -> float:
+    """A row of G times the velocities of two bodies; pairs are added side by side."""
+    return (
+        ((g[0] * x[0] + g[1] * x[1]) + (g[2] * x[2] + g[3] * x[3]))
+        + ((g[4] * x[4] + g[5] * x[5]) + (g[6] * y[0] + g[7] * y[1]))
+        + ((g[8] * y[2] + g[9] * y[3]) + (g[10] * y[4] + g[11] * y[5]))
+    )
 
 
 @jit_bare
 def sweep(s: Sweeping, count: int) -> float:
     """One sweep over all contacts; the largest change, in units of velocity and of the goal of its row."""
-    worst = 0.0
-    v, z, G, T = s.v, s.z, s.G, s.T
+    worst_N, worst_F = 0.0, 0.0
+    v, z = s.v, s.z
     for c in range(count):
-        a, b, rows = s.who[c, FIRST], s.who[c, SECOND], s.who[c, ROWS]
-        u0, u1, u2 = s.u[c, 0], s.u[c, 1], s.u[c, 2]
-        for i in range(SIZE):
-            x = v[a, i]
-            u0 += G[c, i, 0] * x
-            u1 += G[c, i, 1] * x
-            u2 += G[c, i, 2] * x
-        if b >= 0:
-            for i in range(SIZE):
-                x = v[b, i]
-                u0 += G[c, SIZE + i, 0] * x
-                u1 += G[c, SIZE + i, 1] * x
-                u2 += G[c, SIZE + i, 2] * x
+        a, b = s.who[c, FIRST], s.who[c, SECOND]
+        x = (v[a, 0], v[a, 1], v[a, 2], v[a, 3], v[a, 4], v[a, 5])
+        y = (v[b, 0], v[b, 1], v[b, 2], v[b, 3], v[b, 4], v[b, 5])
+        G, T, n = s.G[c], s.T[c], s.numbers[c]
+        u0 = s.u[c, 0] + _along(G[0], x, y)
         p0, p1, p2 = z[c, 0], z[c, 1], z[c, 2]
-        if s.who[c, MOVES] == 0 or (p0 == 0.0 and u0 >= 0.0 and p1 == 0.0 and p2 == 0.0 and s.info[c, RADIUS] == 0.0):
+        if p0 == 0.0 and u0 >= 0.0 and p1 == 0.0 and p2 == 0.0 and n[RADIUS] == 0.0:
             continue
-        d_N, d_F = s.info[c, D_N], s.info[c, D_F]
-        q0, q1, q2 = max(0.0, p0 - OMEGA * u0 / d_N), 0.0, 0.0
+        u1, u2 = s.u[c, 1] + _along(G[1], x, y), s.u[c, 2] + _along(G[2], x, y)
+        q0 = max(0.0, p0 - n[R_N] * u0)
         d0 = q0 - p0
-        if rows > 0:
-            f = OMEGA / d_F
-            q1 = p1 - f * (u1 + s.D[c, 1, 0] * d0)
-            q2 = p2 - f * (u2 + s.D[c, 2, 0] * d0) if rows > 1 else 0.0
-            size, limit = sqrt(q1 * q1 + q2 * q2), s.info[c, RADIUS] + s.info[c, MU] * q0
-            if size > limit:
-                f = limit / size if limit > 0.0 else 0.0
-                q1, q2 = q1 * f, q2 * f
+        q1, q2 = p1 - n[R_F] * (u1 + n[D_1] * d0), p2 - n[R_F] * (u2 + n[D_2] * d0)
+        square, limit = q1 * q1 + q2 * q2, n[RADIUS] + n[MU] * q0
+        if square > limit * limit:
+            f = limit / sqrt(square)
+            q1, q2 = q1 * f, q2 * f
         d1, d2 = q1 - p1, q2 - p2
         z[c, 0], z[c, 1], z[c, 2] = q0, q1, q2
-        worst = max(worst, abs(d0) * d_N * s.info[c, S_N] / s.info[c, GOAL])
-        worst = max(worst, sqrt(d1 * d1 + d2 * d2) * d_F * s.info[c, S_F] / ENOUGH)
-        for i in range(SIZE):
-            v[a, i] += T[c, 0, i] * d0 + T[c, 1, i] * d1 + T[c, 2, i] * d2
-        if b >= 0:
-            for i in range(SIZE):
-                v[b, i] += T[c, 0, SIZE + i] * d0 + T[c, 1, SIZE + i] * d1 + T[c, 2, SIZE + i] * d2
-    return worst / OMEGA
+        worst_N = max(worst_N, abs(d0) * n[W_N])
+        worst_F = max(worst_F, (d1 * d1 + d2 * d2) * (n[W_F] * n[W_F]))
+        v[a, 0] = x[0] + (T[0, 0] * d0 + T[1, 0] * d1 + T[2, 0] * d2)
+        v[a, 1] = x[1] + (T[0, 1] * d0 + T[1, 1] * d1 + T[2, 1] * d2)
+        v[a, 2] = x[2] + (T[0, 2] * d0 + T[1, 2] * d1 + T[2, 2] * d2)
+        v[a, 3] = x[3] + (T[0, 3] * d0 + T[1, 3] * d1 + T[2, 3] * d2)
+        v[a, 4] = x[4] + (T[0, 4] * d0 + T[1, 4] * d1 + T[2, 4] * d2)
+        v[a, 5] = x[5] + (T[0, 5] * d0 + T[1, 5] * d1 + T[2, 5] * d2)
+        v[b, 0] = y[0] + (T[0, 6] * d0 + T[1, 6] * d1 + T[2, 6] * d2)
+        v[b, 1] = y[1] + (T[0, 7] * d0 + T[1, 7] * d1 + T[2, 7] * d2)
+        v[b, 2] = y[2] + (T[0, 8] * d0 + T[1, 8] * d1 + T[2, 8] * d2)
+        v[b, 3] = y[3] + (T[0, 9] * d0 + T[1, 9] * d1 + T[2, 9] * d2)
+        v[b, 4] = y[4] + (T[0, 10] * d0 + T[1, 10] * d1 + T[2, 10] * d2)
+        v[b, 5] = y[5] + (T[0, 11] * d0 + T[1, 11] * d1 + T[2, 11] * d2)
+    return max(worst_N, sqrt(worst_F)) / OMEGA
 
 
 @jit_bare
 def natural_map(s: Sweeping, count: int) -> float:
     """The largest residual, in the unit of its row and shares of what is enough there; nan stays."""
     worst, total = 0.0, 0.0
+    v = s.v
     for c in range(count):
-        if s.who[c, MOVES] == 0:
-            continue
-        a, b, rows = s.who[c, FIRST], s.who[c, SECOND], s.who[c, ROWS]
-        u0, u1, u2 = s.u[c, 0], s.u[c, 1], s.u[c, 2]
-        for i in range(SIZE):
-            u0 += s.G[c, i, 0] * s.v[a, i]
-            u1 += s.G[c, i, 1] * s.v[a, i]
-            u2 += s.G[c, i, 2] * s.v[a, i]
-            if b >= 0:
-                u0 += s.G[c, SIZE + i, 0] * s.v[b, i]
-                u1 += s.G[c, SIZE + i, 1] * s.v[b, i]
-                u2 += s.G[c, SIZE + i, 2] * s.v[b, i]
-        info, p0, p1, p2 = s.info[c], s.z[c, 0], s.z[c, 1], s.z[c, 2]
-        q0 = max(0.0, p0 - u0 / info[D_N])
-        size = abs(q0 - p0) * info[D_N] * info[S_N] / info[GOAL]
-        if rows > 0:
-            q1, q2 = p1 - u1 / info[D_F], p2 - u2 / info[D_F] if rows > 1 else 0.0
-            slip, limit = sqrt(q1 * q1 + q2 * q2), info[RADIUS] + info[MU] * q0
-            if slip > limit:
-                f = limit / slip if limit > 0.0 else 0.0
-                q1, q2 = q1 * f, q2 * f
-            size = max(size, sqrt((q1 - p1) ** 2 + (q2 - p2) ** 2) * info[D_F] * info[S_F] / ENOUGH)
-            total += q1 + q2
-        total += size + q0
+        a, b = s.who[c, FIRST], s.who[c, SECOND]
+        x = (v[a, 0], v[a, 1], v[a, 2], v[a, 3], v[a, 4], v[a, 5])
+        y = (v[b, 0], v[b, 1], v[b, 2], v[b, 3], v[b, 4], v[b, 5])
+        G, n = s.G[c], s.numbers[c]
+        u0, u1 = s.u[c, 0] + _along(G[0], x, y), s.u[c, 1] + _along(G[1], x, y)
+        u2 = s.u[c, 2] + _along(G[2], x, y)
+        p0, p1, p2 = s.z[c, 0], s.z[c, 1], s.z[c, 2]
+        q0 = max(0.0, p0 - u0 * n[R_N] / OMEGA)
+        q1, q2 = p1 - u1 * n[R_F] / OMEGA, p2 - u2 * n[R_F] / OMEGA
+        slip, limit = sqrt(q1 * q1 + q2 * q2), n[RADIUS] + n[MU] * q0
+        if slip > limit:
+            f = limit / slip if limit > 0.0 else 0.0
+            q1, q2 = q1 * f, q2 * f
+        size = max(abs(q0 - p0) * n[W_N], sqrt((q1 - p1) ** 2 + (q2 - p2) ** 2) * n[W_F])
+        total += size + q0 + q1 + q2
         worst = max(worst, size)
     return worst if abs(total) < np.inf else np.nan
 

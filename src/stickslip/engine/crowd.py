@@ -8,22 +8,21 @@ Newton's method. Where that does not help either, the stage goes to the attempts
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from stickslip.engine.contact_plan import SIZE, Bodies, Plan, bodies_of, plan_of
 from stickslip.engine.contact_rows import (
     DEAD,
     ENOUGH_GAP,
     FIRST,
-    GOAL,
     MU,
     RADIUS,
     ROWS,
     SECOND,
-    SIZE,
-    Bodies,
     Sweeping,
     respond,
     set_up,
@@ -35,6 +34,7 @@ from stickslip.engine.contact_sweeps import accelerated
 from stickslip.engine.local import evaluate_stage
 from stickslip.engine.program import Program
 from stickslip.engine.rescue import Unknowns
+from stickslip.engine.residual import call_kernels, set_residual
 from stickslip.engine.tables import Tables
 from stickslip.engine.work import SOLVE_STAGE, Options, Work
 from stickslip.jit import jit_bare
@@ -49,6 +49,9 @@ CAP = 1500  # sweeps of one solve
 ROBUST = 2  # linearisations that the robust solver starts after that
 NEWTON = 12  # iterations of Newton's method after that
 LINEARISATIONS = 12  # of one stage
+REFUSED, SOLVED, CAPPED = range(
+    3
+)  # what came out of a stage: it cannot be swept, it is solved, its sweeps hit their cap
 
 
 @jit_bare
@@ -60,95 +63,103 @@ def newton_stage(
     return call_apart(work.apart[SOLVE_STAGE], (tables, k, memory, work, options, guess, counts, sizes))
 
 
+@jit_bare
+def sweep_stage(
+    tables: Tables, k: int, memory: np.ndarray, work: Work, options: Options, bodies: Bodies, plan: Plan, room: Sweeping,
+    most: int,
+) -> tuple[int, float, int, int]:  # fmt: skip
+    """Linearise stage k, which was just evaluated, sweep, evaluate it, and so on, at most so often, until it is solved.
+
+    What came out, the residual of the stage (SOLVED) or of the sweeps (CAPPED), linearisations and sweeps.
+    """
+    sweeps = 0
+    for n in range(most):
+        count = set_up(tables, k, memory, work, bodies, plan, room, options.tolerance)
+        if count < 0:
+            return REFUSED, np.inf, n, sweeps
+        done, residual = accelerated(room, count, options.tolerance, CAP)
+        sweeps += done
+        take_step(room, count, bodies, memory)
+        if not residual < options.tolerance:
+            return CAPPED, residual, n + 1, sweeps
+        call_kernels(tables, k, memory, work, False, options.prox, 1.0)
+        error = set_residual(tables, k, memory, work)
+        if error < options.tolerance and (
+            room.gaps[0] == 0 or worst_gap(tables, k, work) < (DEAD + ENOUGH_GAP) * options.tolerance
+        ):
+            return SOLVED, error, n + 1, sweeps
+    return REFUSED, np.inf, most, sweeps
+
+
 class Crowd:
     """Sweeps for the stages of a program that have many contacts of free bodies."""
 
     def __init__(self, program: Program):
-        self._bodies = [_bodies_of(program, k) for k in range(len(program.tables.problems))]
-        found = [each for each in self._bodies if each is not None]
-        count = max((int(each.body.max(initial=-1)) + 1 for each in found), default=0)
+        self._bodies = [bodies_of(program, k) for k in range(len(program.tables.problems))]
+        self._plan = plan_of(program)
+        count = max((len(each.first) for each in self._bodies if each is not None), default=0)
         contacts = sum(kind.capacity for kind in program.numbering.kinds if kind.type.n["N"])
-        self._room: Sweeping | None = sweeping(count, contacts) if found else None
-        self._where, self._tried, self._start = (-1, -1), 0, np.zeros(0)
+        self._room: Sweeping | None = sweeping(count, contacts) if count else None
         self.after_cap: dict[str, int] = {}  # what solved the stages that sweeps did not
         self.stages, self.linearisations, self.sweeps, self.capped = 0, 0, 0, 0
+        self.seconds_after_cap = 0.0
 
-    def solve(
-        self, tables: Tables, k: int, memory: np.ndarray, work: Work, options: Options, where: tuple[int, int]
-    ) -> bool:
-        """Solve stage k, which was just evaluated; False where sweeps do not help, and the memory is as it was.
-
-        where: step and instruction, which tell a new stage from one that the loop did not accept.
-        """
+    def solve(self, tables: Tables, k: int, memory: np.ndarray, work: Work, options: Options) -> float:
+        """Solve stage k, which was just evaluated; its residual, or inf if sweeps do not help: then the memory is as it was."""
         bodies, room = self._bodies[k], self._room
         if bodies is None or room is None:
-            return False
-        fresh = where != self._where
-        if fresh:
-            self._where, self._tried, self._start = where, 0, Unknowns(tables, k, memory).get()
-        while self._tried < LINEARISATIONS:
-            self._tried += 1
-            count = int(set_up(tables, k, memory, work, bodies, room, options.tolerance))
-            if count < 0:
-                break
-            done, residual = accelerated(room, count, options.tolerance, CAP)
-            self.linearisations, self.sweeps = self.linearisations + 1, self.sweeps + done
-            take_step(room, count, bodies, len(bodies.body), memory)
-            if not residual < options.tolerance:
-                self.capped += 1
-                return self._after_cap(tables, k, memory, work, options, np.isfinite(residual))
-            if not self._has_gaps(room, count):  # a stage of velocities alone
-                return self._count(fresh)
-            evaluate_stage(tables, k, memory, work, options, False)
-            if worst_gap(tables, k, work) < (DEAD + ENOUGH_GAP) * options.tolerance:
-                return self._count(fresh)
-        Unknowns(tables, k, memory).set(self._start)
-        return False
-
-    def _count(self, fresh: bool) -> bool:
-        self.stages += fresh
-        return True
+            return np.inf
+        came_out, residual, linearised, sweeps = sweep_stage(
+            tables, k, memory, work, options, bodies, self._plan, room, LINEARISATIONS
+        )
+        self.linearisations, self.sweeps = self.linearisations + linearised, self.sweeps + sweeps
+        if came_out == SOLVED:
+            self.stages += 1
+            return residual
+        if came_out == CAPPED:
+            self.capped += 1
+            begin = time.process_time()
+            residual = self._after_cap(tables, k, memory, work, options, np.isfinite(residual))
+            self.seconds_after_cap += time.process_time() - begin
+            if residual < options.tolerance:
+                return residual
+        Unknowns(tables, k, memory).set(work.start)
+        return np.inf
 
     def _after_cap(
         self, tables: Tables, k: int, memory: np.ndarray, work: Work, options: Options, finite: bool
-    ) -> bool:
-        """Sweeps from where the robust solver leads, then Newton's method from there."""
-        counts, sizes = np.zeros(len(tables.problems), np.int64), np.zeros(len(tables.problems))
-        short, unknowns = options._replace(attempt_0=0, attempt_1=1, iterations=NEWTON), Unknowns(tables, k, memory)
+    ) -> float:
+        """Sweeps from where the robust solver leads, then Newton's method from there; the residual of the stage."""
         bodies, room = self._bodies[k], self._room
         assert bodies is not None
         assert room is not None
         if not finite:
-            unknowns.set(self._start)
+            Unknowns(tables, k, memory).set(work.start)
         for _ in range(ROBUST):
             evaluate_stage(tables, k, memory, work, options, True)
-            count = int(set_up(tables, k, memory, work, bodies, room, options.tolerance))
+            count = int(set_up(tables, k, memory, work, bodies, self._plan, room, options.tolerance))
             if count < 0:
                 break
             self._find_start(room, count, options.tolerance)
             done, residual = accelerated(room, count, options.tolerance, CAP)
             self.sweeps += done
-            take_step(room, count, bodies, len(bodies.body), memory)
+            take_step(room, count, bodies, memory)
             if residual < options.tolerance:
-                evaluate_stage(tables, k, memory, work, options, False)
-                if worst_gap(tables, k, work) < (DEAD + ENOUGH_GAP) * options.tolerance or not self._has_gaps(
-                    room, count
-                ):
-                    return self._note("robust")
+                error = evaluate_stage(tables, k, memory, work, options, False)
+                gap = 0.0 if room.gaps[0] == 0 else worst_gap(tables, k, work)
+                if error < options.tolerance and gap < (DEAD + ENOUGH_GAP) * options.tolerance:
+                    self._note("robust")
+                    return error
+        short = options._replace(attempt_0=0, attempt_1=1, iterations=NEWTON)
+        counts, sizes = np.zeros(len(tables.problems), np.int64), np.zeros(len(tables.problems))
         if newton_stage(tables, k, memory, work, short, 1.0, counts, sizes):
-            work.solved_by[0] -= 1  # the loop will count it again
-            return self._note("robust and newton")
-        unknowns.set(self._start)
-        return False
+            work.solved_by[0] -= 1  # it has a name of its own
+            self._note("robust and newton")
+            return float(sizes[k])
+        return np.inf
 
-    def _note(self, means: str) -> bool:
+    def _note(self, means: str) -> None:
         self.after_cap[means] = self.after_cap.get(means, 0) + 1
-        return True
-
-    @staticmethod
-    def _has_gaps(room: Sweeping, count: int) -> bool:
-        """Whether rows of a stage are gaps, which are met more closely than velocities."""
-        return bool(count and (room.info[:count, GOAL] == ENOUGH_GAP).any())
 
     def _find_start(self, room: Sweeping, count: int, tolerance: float) -> None:
         """Multipliers of the robust solver, and the velocities that belong to them."""
@@ -178,8 +189,8 @@ def _problem(s: Sweeping, count: int) -> tuple[Problem, np.ndarray]:
     i, j, values = [], [], []
     for side, column in ((0, FIRST), (1, SECOND)):
         body = s.who[:count, column]
-        G = s.G[:count, SIZE * side : SIZE * side + SIZE, :3].transpose(0, 2, 1)  # contacts, rows, velocities
-        used = here & (body >= 0)[:, None]
+        G = s.G[:count, :, SIZE * side : SIZE * side + SIZE]
+        used = here & (body < n)[:, None]
         at = np.broadcast_to((SIZE * body[:, None, None] + np.arange(SIZE)), G.shape)[used]
         i.append(at.ravel())
         j.append(np.repeat(number.reshape(-1, 3)[used], SIZE))
@@ -201,56 +212,8 @@ def _problem(s: Sweeping, count: int) -> tuple[Problem, np.ndarray]:
         start=both_laws(first, first + 1),
         size=both_laws(1, own),
         normal=both_laws(-1, first),
-        mu=both_laws(0.0, s.info[:count, MU], float),
-        radius=both_laws(0.0, s.info[:count, RADIUS], float),
+        mu=both_laws(0.0, s.numbers[:count, MU], float),
+        radius=both_laws(0.0, s.numbers[:count, RADIUS], float),
         element=np.concatenate([[0], np.cumsum(1 + slips)]).astype(np.int64),
     )
     return Problem(laws, None, None, blocks, H, f, s.u[:count].ravel()[rows].copy()), rows
-
-
-def _bodies_of(program: Program, k: int) -> Bodies | None:
-    """The bodies of a stage, if all of it can be swept: free bodies, and contacts with a normal row and friction."""
-    tables = program.tables
-    problem = tables.problems[k]
-    n_smooth = int(problem["n_smooth"])
-    for group in tables.groups[problem["group_0"] : problem["group_1"]]:
-        laws = tables.laws[group["law_0"] : group["law_1"]]
-        kinds = laws["kind"].tolist()
-        contact = kinds in ([NORMAL], [NORMAL, BALL]) and (laws["rows"] <= 2).all() and (laws["own"] == 1).all()
-        if kinds and not contact:
-            return None
-    order = tables.order[problem["order"] : problem["order"] + problem["n"]]
-    if problem["band"] >= 0:
-        return None
-    node = order["node"][:n_smooth]
-    body = np.unique(node, return_inverse=True)[1]
-    slot = np.zeros(n_smooth, np.int64)
-    seen = np.zeros(int(body.max(initial=-1)) + 1, np.int64)
-    for i, b in enumerate(body.tolist()):
-        slot[i] = seen[b]
-        seen[b] += 1
-    if n_smooth == 0 or seen.max() > SIZE:
-        return None
-    home = np.zeros(n_smooth, np.int64)
-    for segment in tables.segments[problem["segment_0"] : problem["segment"]]:
-        first, length = int(segment["first"]), int(segment["length"])
-        home[first : first + length] = int(segment["start"]) + np.arange(length)
-    return Bodies(body.astype(np.int64), slot, home) if _uncoupled(program, k, body) else None
-
-
-def _uncoupled(program: Program, k: int, body: np.ndarray) -> bool:
-    """Whether no part but contacts couples the velocities of two bodies."""
-    tables, problem = program.tables, program.tables.problems[k]
-    for group in tables.groups[problem["group_0"] : problem["group_1"]]:
-        kind = tables.kinds[group["kind"]]
-        if group["law"] < group["law_1"] or not kind["count"]:
-            continue
-        first, width = int(kind["first"]), int(kind["width"])
-        dofs = tables.dofs[first : first + int(kind["count"]) * width].reshape(-1, width)
-        places = tables.places[group["unknowns"] : group["unknowns"] + group["n_unknowns"]]
-        unknowns = dofs[:, places["column"]] + places["start"]
-        entries = tables.entries[group["entry_0"] : group["entry_1"]]
-        rows, columns = unknowns[:, entries["row"]], unknowns[:, entries["unknown"]]
-        if (body[rows] != body[columns]).any():
-            return False
-    return True

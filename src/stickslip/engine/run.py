@@ -20,7 +20,7 @@ from stickslip.engine.subdivide import subdivided
 
 # As in engine.work, which loads the compiler.
 INSTRUCTION, RESUMED = 0, 3
-GO_ON, STOPPED = 1, 2
+GO_ON, STOPPED, SOLVED_ELSEWHERE = 1, 2, 3
 LOOP, PACE = "loop", "pace"  # what a program keeps: the compiled loop, seconds of a step of the last run
 FIRST_ROWS = 64  # of the first chunk: a run may be slower than the one before, and wants to be interrupted
 CHEAP = 5  # attempts of the compiled loop before other solvers are asked
@@ -196,10 +196,12 @@ class ProgramRun:
             if failed < 0 or signals[RESUMED] != STOPPED:  # what does not settle in turn cannot be resumed
                 return done, failed
             if options is evaluate:
-                if not self._sweep(failed, done - first, (done, int(signals[INSTRUCTION]))):
+                residual = self._sweep(failed, done - first)
+                if residual < self.options.tolerance:
+                    signals[RESUMED], self._residuals[done - first, failed] = SOLVED_ELSEWHERE, residual
+                else:
+                    signals[RESUMED], self._residuals[done - first, failed] = GO_ON, 0.0
                     options = cheap
-                signals[RESUMED] = GO_ON
-                self._residuals[done - first, failed] = 0.0
                 continue
             tried = tried + 1 if where == (done, signals[INSTRUCTION]) else 1
             where = (done, int(signals[INSTRUCTION]))
@@ -214,11 +216,11 @@ class ProgramRun:
             signals[RESUMED] = GO_ON
             self._residuals[done - first, failed] = 0.0
 
-    def _sweep(self, k: int, row: int, where: tuple[int, int]) -> bool:
-        """Solve a stage with many contacts; False if Newton's method is to take over."""
+    def _sweep(self, k: int, row: int) -> float:
+        """Solve a stage with many contacts: its residual, or inf if Newton's method is to take over."""
         assert self.crowd is not None
         self._iterations[row, k] += 1
-        return self.crowd.solve(self.tables, k, self.memory, self.work, self.options, where)
+        return self.crowd.solve(self.tables, k, self.memory, self.work, self.options)
 
     def _rescue(self, failed: int) -> bool:
         """Find a better start for a stage that the compiled attempts did not solve."""
@@ -293,7 +295,7 @@ class ProgramRun:
     @property
     def solved_by(self) -> dict[str, int]:
         """How many stages each means has solved: Newton's method from its first start, from zero, or what came after."""
-        own = {"newton": -sum(self.rescued_by.values()) - sum(self.swept.values())}  # whose last test counts as one
+        own = {"newton": -sum(self.rescued_by.values())}  # whose last test counts as one
         for name, count in zip(ATTEMPTED, self.work.solved_by, strict=False):
             own[name] = own.get(name, 0) + int(count)
         own = {**self.swept, **own, **self.rescued_by}

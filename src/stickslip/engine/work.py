@@ -71,10 +71,10 @@ class Work(NamedTuple):
 
 
 # Signals between the loop and those who call it again after a stage could not be solved: the instruction to go on with, its
-# cycles and changes; RESUMED is STOPPED where the loop stopped at a stage, GO_ON where it is to go on there. DEPENDENT: the
-# last linear system was singular.
+# cycles and changes; RESUMED is STOPPED where the loop stopped at a stage, GO_ON where it is to go on there, SOLVED_ELSEWHERE
+# where it is to go on after it. DEPENDENT: the last linear system was singular.
 INSTRUCTION, IN_CYCLES, IN_CHANGES, RESUMED, DEPENDENT = range(5)
-GO_ON, STOPPED = 1, 2
+GO_ON, STOPPED, SOLVED_ELSEWHERE = 1, 2, 3
 
 SOLVE_STAGE, CONTACT_STEP, SOLVE_ISLANDS = range(3)
 

@@ -33,7 +33,7 @@ from stickslip.solve.found import ContactTable
 from stickslip.solve.prepared import compiled, prepare
 
 CODES = 9 * 4 * 4  # kinds of contacts, of first and second bodies
-NEAR = 0.1  # of the way of the fastest body: gaps below this one are solved for though they are open, if contacts are many
+NEAR = 0.1  # of the way of the fastest body: open gaps below this one are solved for too where contacts are many
 SMALLEST = 8  # contacts that a room holds
 GIVEN = ("gap_0", "open_0")  # fields that a new contact has: its gap at the start of the step, and that it was open
 ABLE = "rattle, moreau, theta, lobatto, generalized-alpha and half-explicit can"
