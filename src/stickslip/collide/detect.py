@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stickslip.collide.broad import candidates
+from stickslip.collide.broad import Neighbours, close_ones, neighbours, nobody, serve
 from stickslip.collide.ellipsoids import applied, meet_eggs, spread
 from stickslip.collide.meshes import meet_meshes
 from stickslip.collide.narrow import meet
@@ -32,12 +32,13 @@ from stickslip.collide.world import (
     ROW,
     World,
 )
-from stickslip.jit import COMPILED, Apart, jit
+from stickslip.jit import COMPILED, Apart, jit, jit_bare
 
 # A contact is predicted where two bodies could meet within the step: twice as fast as they or any neighbour move, since an
 # elastic hit by a heavy neighbour doubles its speed.
 SPEED = 2.0
 SPREAD = 2  # how far, in neighbours, a fast body counts
+STALE = -(2**62)
 
 
 class Room(NamedTuple):
@@ -51,6 +52,7 @@ class Room(NamedTuple):
     found: np.ndarray
     apart: np.ndarray
     near: np.ndarray
+    fastest: np.ndarray  # the largest speed of a point of a body
 
 
 def room_for(scene: Scene, capacity: int) -> Room:
@@ -62,7 +64,7 @@ def room_for(scene: Scene, capacity: int) -> Room:
     apart: np.ndarray = np.zeros(4, np.int64 if COMPILED else object)
     points = scene.points.copy()  # what is fixed to the ground stays there
     near = np.zeros((2, len(scene.surfaces.facets)), np.int64)
-    room = Room(A, np.zeros((n, 3)), points, polygon, rows, np.zeros(1, np.int64), apart, near)
+    room = Room(A, np.zeros((n, 3)), points, polygon, rows, np.zeros(1, np.int64), apart, near, np.zeros(1))
     kinds = set(scene.shapes[:, KIND].tolist())
     needed: dict[int, tuple[Apart, set[int]]] = {EGGS: (meet_eggs, {EGG})}
     if scene.dimension == 3:
@@ -86,13 +88,21 @@ def _world(scene: Scene, room: Room) -> World:
 
 
 @jit
-def detect(scene: Scene, room: Room, q: np.ndarray, u: np.ndarray, dt: float, old: Contacts, new: Contacts) -> int:
+def detect(
+    scene: Scene, room: Room, known: Neighbours, q: np.ndarray, u: np.ndarray, dt: float, old: Contacts, new: Contacts
+) -> int:
     """Find all contacts at the state (q, u) that may close within dt; their number, or minus it if there is no room.
 
-    `old` are the contacts of the last step, from which identities and friction frames are carried over.
+    `known` are the neighbours, from `find_neighbours`; STALE if they do not serve any more. `old` are the contacts of the
+    last step, from which identities and friction frames are carried over.
     """
     _place(scene.bodies, scene.points, scene.fixed_to, scene.first_normal, scene.first_middle, scene.dimension, q, room)
-    found = _search(scene, room, u, dt)
+    speed = _speeds(scene.bodies, scene.arms, scene.dimension, u)
+    room.fastest[0] = speed.max()
+    margin = _margin(scene, room, dt)
+    if not serve(known, room.points[scene.first_middle :], margin):
+        return STALE
+    found = _search(scene, room, known, speed, margin, dt)
     if found > min(room.rows.shape[0], new.gap.shape[0]):
         return -found
     for c in range(found):
@@ -103,13 +113,28 @@ def detect(scene: Scene, room: Room, q: np.ndarray, u: np.ndarray, dt: float, ol
 
 
 @jit
-def _search(scene: Scene, room: Room, u: np.ndarray, dt: float) -> int:
-    """Broad and narrow phase."""
+def _margin(scene: Scene, room: Room, dt: float) -> float:
+    """Contacts with larger gaps do not close within dt."""
+    return scene.skin + 2.0 * SPEED * dt * room.fastest[0]
+
+
+@jit
+def find_neighbours(scene: Scene, room: Room, dt: float) -> Neighbours:
+    """Neighbours for the state that detection saw last, with pairs to spare for some steps."""
+    middles = room.points[scene.first_middle :, :3].copy()
+    codes, distance = neighbours(
+        scene.shapes, scene.bodies, scene.reach, scene.apart, scene.parts, room.points, middles,
+        _margin(scene, room, dt), scene.dimension,
+    )  # fmt: skip
+    return Neighbours(codes, middles, distance)
+
+
+@jit
+def _search(scene: Scene, room: Room, known: Neighbours, speed: np.ndarray, margin: float, dt: float) -> int:
+    """Neighbours that are close, and the narrow phase."""
     shapes, count = scene.shapes, scene.shapes.shape[0]
-    speed = _speeds(scene.bodies, scene.arms, scene.dimension, u)
     middles = room.points[scene.first_middle :]
-    margin = scene.skin + 2.0 * SPEED * dt * speed.max()
-    pairs = candidates(shapes, scene.bodies, scene.reach, scene.apart, middles, margin, scene.dimension)
+    pairs = close_ones(known, shapes, scene.bodies, scene.reach, scene.parts, room.points, middles, margin)
     for _ in range(SPREAD):
         reached = speed.copy()
         for k in range(pairs.size):
@@ -127,7 +152,7 @@ def _search(scene: Scene, room: Room, u: np.ndarray, dt: float) -> int:
     return room.found[0]
 
 
-@jit
+@jit_bare
 def _write(scene: Scene, room: Room, new: Contacts, c: int) -> None:
     """The numbers of a contact's template, from places and directions in space."""
     found, numbers = room.rows[c], new.numbers[c]
@@ -167,7 +192,7 @@ def _write(scene: Scene, room: Room, new: Contacts, c: int) -> None:
     numbers[21], numbers[22], numbers[23] = law[0], law[1], law[2]
 
 
-@jit
+@jit_bare
 def _recognise(A: np.ndarray, old: Contacts, new: Contacts) -> None:
     """Find each contact among those of the last step, by its key, and turn its friction frame along: the tangent of the
     last step, made perpendicular to the normal of this one.
@@ -194,7 +219,7 @@ def _recognise(A: np.ndarray, old: Contacts, new: Contacts) -> None:
             new.numbers[c, 17 + k] = A[b, 0, k] * t[0] + A[b, 1, k] * t[1] + A[b, 2, k] * t[2] if fixed else t[k]
 
 
-@jit
+@jit_bare
 def place_bodies(bodies: np.ndarray, dimension: int, q: np.ndarray, room: Room) -> None:
     """Poses of bodies."""
     A, x = room.A, room.x
@@ -217,7 +242,7 @@ def place_bodies(bodies: np.ndarray, dimension: int, q: np.ndarray, room: Room) 
             A[b, 1, 2], A[b, 2, 1] = z * (p2 * p3 - p0 * p1), z * (p2 * p3 + p0 * p1)
 
 
-@jit
+@jit_bare
 def _place(
     bodies: np.ndarray, points: np.ndarray, fixed_to: np.ndarray, first_normal: int, first_middle: int, dimension: int,
     q: np.ndarray, room: Room,
@@ -256,7 +281,7 @@ def _speeds(bodies: np.ndarray, arms: np.ndarray, dimension: int, u: np.ndarray)
     return speed
 
 
-@jit
+@jit_bare
 def assign(
     scene: Scene, type_of: np.ndarray, capacity: np.ndarray, old: Contacts, new: Contacts, counts: np.ndarray,
     which: np.ndarray, starts: np.ndarray, before: np.ndarray,
@@ -301,11 +326,12 @@ def contacts_for(
     (1, 0.1)
     """
     speeds = np.zeros(len(q)) if u is None else np.asarray(u, dtype=float)
-    capacity, found = 64, -1
+    capacity, found, known, before = 64, -1, nobody(len(scene.shapes)), old or empty_contacts(0)
     while found < 0:
-        new = empty_contacts(capacity)
-        found = detect(
-            scene, room_for(scene, capacity), np.asarray(q, float), speeds, dt, old or empty_contacts(0), new
-        )
-        capacity = -found
+        new, room = empty_contacts(capacity), room_for(scene, capacity)
+        found = detect(scene, room, known, np.asarray(q, float), speeds, dt, before, new)
+        if found == STALE:
+            known = find_neighbours(scene, room, dt)
+        else:
+            capacity = -found
     return Contacts(*[array if name == "found" else array[:found] for name, array in new._asdict().items()])

@@ -33,7 +33,7 @@ from stickslip.solve.found import ContactTable
 from stickslip.solve.prepared import compiled, prepare
 
 CODES = 9 * 4 * 4  # kinds of contacts, of first and second bodies
-NEAR = 0.1  # of the way of the fastest body: open gaps below this one are solved for too where contacts are many
+NEAR = 0.3  # of the way of the fastest body: open gaps below this one are solved for too where contacts are many
 SMALLEST = 8  # contacts that a room holds
 GIVEN = ("gap_0", "open_0")  # fields that a new contact has: its gap at the start of the step, and that it was open
 ABLE = "rattle, moreau, theta, lobatto, generalized-alpha and half-explicit can"
@@ -50,6 +50,7 @@ class DetectingRun(ProgramRun):
     def __init__(
         self, system: System, scheme: Scheme, start: Start, parameters: Mapping[str, float], initial_tol: float
     ):
+        from stickslip.collide.broad import nobody
         from stickslip.collide.scene import empty_contacts, scene_of
 
         collisions = collisions_of(system)
@@ -71,6 +72,7 @@ class DetectingRun(ProgramRun):
         self._crowd, self._past_crowds = None, []
         self._old, self._new = empty_contacts(64), empty_contacts(64)
         self._make_room(64)
+        self._known = nobody(len(self.scene.shapes))
         self._rooms: dict[int, int] = {}  # capacity by code
         self.rebuilds = -1
         if start.state is None:
@@ -98,7 +100,7 @@ class DetectingRun(ProgramRun):
             u_0 = self._state()[1].copy()
             self._detect(self.clock.step)
             self.crowd = self._crowd_for(int(self._new.found[0]))
-            self.work.near[0] = 0.0 if self.crowd is None else NEAR * self.clock.step * np.abs(u_0).max(initial=0.0)
+            self.work.near[0] = 0.0 if self.crowd is None else NEAR * self.clock.step * self._room.fastest[0]
             if self._watched:
                 self._warn(u_0)
             pieces.append(super().step(1))
@@ -194,16 +196,17 @@ class DetectingRun(ProgramRun):
 
     def _look(self, q: np.ndarray, u: np.ndarray, dt: float) -> int:
         """Detect; there is room for all contacts afterwards."""
-        from stickslip.collide.detect import detect
+        from stickslip.collide.detect import STALE, detect, find_neighbours
         from stickslip.collide.scene import empty_contacts
 
         q, u = np.ascontiguousarray(q), np.ascontiguousarray(u)
         self._old, self._new = self._new, self._old
-        n = int(detect(self.scene, self._room, q, u, dt, self._old, self._new))
-        while n < 0:
-            self._make_room(_enough(-n))
-            self._new = empty_contacts(_enough(-n))
-            n = int(detect(self.scene, self._room, q, u, dt, self._old, self._new))
+        while (n := int(detect(self.scene, self._room, self._known, q, u, dt, self._old, self._new))) < 0:
+            if n == STALE:
+                self._known = find_neighbours(self.scene, self._room, dt)
+            else:
+                self._make_room(_enough(-n))
+                self._new = empty_contacts(_enough(-n))
         return n
 
     def _make_room(self, count: int) -> None:
