@@ -45,7 +45,7 @@ from stickslip.nonsmooth.problem import Problem
 from stickslip.nonsmooth.solvers import SOLVERS
 
 FEW = 40  # contacts, below which Newton's method is faster
-CAP = 1500  # sweeps of one solve
+CAP, CAP_PER_CONTACT = 1500, 3  # sweeps of one solve; the robust solver's time grows faster than that of a sweep
 ROBUST = 2  # linearisations that the robust solver starts after that
 NEWTON = 12  # iterations of Newton's method after that
 LINEARISATIONS = 12  # of one stage
@@ -77,7 +77,7 @@ def sweep_stage(
         count = set_up(tables, k, memory, work, bodies, plan, room, options.tolerance)
         if count < 0:
             return REFUSED, np.inf, n, sweeps
-        done, residual = accelerated(room, count, options.tolerance, CAP)
+        done, residual = accelerated(room, count, options.tolerance, max(CAP, CAP_PER_CONTACT * count))
         sweeps += done
         take_step(room, count, bodies, memory)
         if not residual < options.tolerance:
@@ -141,7 +141,7 @@ class Crowd:
             if count < 0:
                 break
             self._find_start(room, count, options.tolerance)
-            done, residual = accelerated(room, count, options.tolerance, CAP)
+            done, residual = accelerated(room, count, options.tolerance, max(CAP, CAP_PER_CONTACT * count))
             self.sweeps += done
             take_step(room, count, bodies, memory)
             if residual < options.tolerance:

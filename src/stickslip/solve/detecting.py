@@ -437,10 +437,10 @@ def labels_of(shapes: list[Any]) -> list[str]:
 
 
 def _enough(count: int, bodies: int = 0) -> int:
-    """Room for so many and a quarter more, or for one per body if there may soon be so many; 2^k or 1.5 2^k, so that runs
-    share programs.
+    """Room for so many and a quarter more, or for three per body if there may soon be so many (a heap); 2^k or 1.5 2^k, so
+    that runs share programs.
     """
-    size, needed = SMALLEST, max(1.25 * count, min(8 * count, bodies))
+    size, needed = SMALLEST, max(1.25 * count, min(8 * count, 3 * bodies))
     while size < needed:
         size = size * 3 // 2 if size & (size - 1) == 0 else size * 4 // 3
     return size
