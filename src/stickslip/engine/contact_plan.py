@@ -12,6 +12,7 @@ import numpy as np
 
 from stickslip.engine.program import Program
 from stickslip.engine.tables import Tables
+from stickslip.native.wide import WIDTH, place
 from stickslip.nonsmooth.cones import BALL, NORMAL
 
 SIZE = 6  # velocities of a body
@@ -89,8 +90,7 @@ def _moves(tables: Tables, group: Any, n: int) -> tuple[list[int], list[list[tup
     columns = list(dict.fromkeys(column[smooth].tolist()))
     if not 1 <= len(columns) <= 2 or (start[smooth] >= SIZE).any():
         return None
-    side = {each: SIZE * i for i, each in enumerate(columns)}
-    slot = {i: side[int(column[i])] + int(start[i]) for i in np.flatnonzero(smooth).tolist()}
+    slot = {i: (columns.index(int(column[i])), int(start[i])) for i in np.flatnonzero(smooth).tolist()}
     row_of = {int(laws[0]["unknown"]): 0}
     for law in laws[1:]:
         row_of |= {int(law["unknown"]) + a: 1 + a for a in range(int(law["rows"]))}
@@ -99,13 +99,13 @@ def _moves(tables: Tables, group: Any, n: int) -> tuple[list[int], list[list[tup
         for e in tables.entries[law["y_0"] : law["y_end"]]:
             if int(e["unknown"]) not in slot:
                 return None
-            along.append((int(e["output"]), 2 * SIZE * (first + int(e["row"])) + slot[int(e["unknown"])]))
+            along.append((int(e["output"]), WIDTH * (first + int(e["row"])) + place(*slot[int(e["unknown"])])))
     for e in tables.entries[group["entry_0"] : group["entry_1"]]:
         i, j, output = int(e["row"]), int(e["unknown"]), int(e["output"])
         if i in slot and j in row_of:
-            across.append((output, 2 * SIZE * row_of[j] + slot[i]))
-        elif i in slot and j in slot and slot[i] // SIZE == slot[j] // SIZE:
-            block.append((output, SIZE**2 * (slot[i] // SIZE) + SIZE * (slot[i] % SIZE) + slot[j] % SIZE))
+            across.append((output, WIDTH * row_of[j] + place(*slot[i])))
+        elif i in slot and j in slot and slot[i][0] == slot[j][0]:
+            block.append((output, SIZE**2 * slot[i][0] + SIZE * slot[i][1] + slot[j][1]))
         elif i in slot and j not in slot:
             return None
     if len(laws) == 2:

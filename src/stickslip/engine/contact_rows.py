@@ -39,6 +39,7 @@ from stickslip.engine.contact_plan import (
 from stickslip.engine.tables import Tables
 from stickslip.engine.work import IDLE, Work
 from stickslip.jit import jit_bare, jit_inline
+from stickslip.native.wide import WIDTH, push
 from stickslip.nonsmooth.cones import CLOSED, OFF
 
 MEMORY = 5  # differences of the acceleration in `contact_sweeps`
@@ -52,6 +53,7 @@ MU, RADIUS, R_N, R_F, D_1, D_2, W_N, W_F = range(8)
 D_N, D_F, SLOPE_N, SLOPE_F = range(4)
 # Columns of Sweeping.who: bodies (the last one is the ground), where the unknowns lie in the memory, components of friction.
 FIRST, SECOND, HOME_N, HOME_F, ROWS = range(5)
+STRIDE = 17  # contacts that follow each other share no body, so that a processor can begin the next before one is done
 NEVER = 1e300  # the velocity of a contact that stays open
 
 
@@ -65,8 +67,10 @@ class Sweeping(NamedTuple):
     who: np.ndarray
     numbers: np.ndarray
     info: np.ndarray
-    G: np.ndarray  # (contacts, 3, 12)
+    G: np.ndarray  # (contacts, 3, 12), the columns as in `native.wide`
+    G_flat: np.ndarray
     T: np.ndarray  # (contacts, 3, 12)
+    T_flat: np.ndarray
     u: np.ndarray  # (contacts, 3)
     z: np.ndarray
     z_flat: np.ndarray
@@ -80,6 +84,7 @@ class Sweeping(NamedTuple):
 def sweeping(bodies: int, contacts: int) -> Sweeping:
     """Room for a stage."""
     v, z = np.zeros((bodies + 1, SIZE)), np.zeros((contacts, 3))
+    G, T = np.zeros((contacts, 3, WIDTH)), np.zeros((contacts, 3, WIDTH))
     return Sweeping(
         np.zeros((bodies, SIZE, SIZE)),
         v,
@@ -88,8 +93,10 @@ def sweeping(bodies: int, contacts: int) -> Sweeping:
         np.zeros((contacts, 5), np.int64),
         np.zeros((contacts, 8)),
         np.zeros((contacts, 4)),
-        np.zeros((contacts, 3, 2 * SIZE)),
-        np.zeros((contacts, 3, 2 * SIZE)),
+        G,
+        G.reshape(-1),
+        T,
+        T.reshape(-1),
         np.zeros((contacts, 3)),
         z,
         z.reshape(-1),
@@ -115,17 +122,17 @@ def set_up(
         if group.law == group.law_1:
             continue
         kind = tables.kinds[group.kind]
-        row, element = kind.first, group.element
-        for instance in range(group.instance, group.instance + kind.count):
-            if work.offset[instance] != IDLE:
-                added = _set_contact(
-                    tables, g, row, work.offset[instance], element, memory, work, bodies, plan, s, count, tolerance
-                )
-                if added < 0:
-                    return -1
-                count += added
-            row += kind.width
-            element += group.law_1 - group.law_0
+        for first in range(STRIDE):
+            for i in range(first, kind.count, STRIDE):
+                offset = work.offset[group.instance + i]
+                if offset != IDLE:
+                    row, element = kind.first + i * kind.width, group.element + i * (group.law_1 - group.law_0)
+                    added = _set_contact(
+                        tables, g, row, offset, element, memory, work, bodies, plan, s, count, tolerance
+                    )
+                    if added < 0:
+                        return -1
+                    count += added
     return count
 
 
@@ -199,29 +206,29 @@ def _set_contact(
     who[HOME_N] = normal.home + tables.dofs[row + own[HOME_OF_N]]
     who[HOME_F] = friction.home + tables.dofs[row + own[HOME_OF_F]] if rows > 0 else 0
     for r in range(3):
-        for i in range(2 * SIZE):
+        for i in range(WIDTH):
             G[r, i], T[r, i] = 0.0, 0.0
-    last = 2 * SIZE * (1 + rows)  # the friction of a contact may not apply
+    last = WIDTH * (1 + rows)  # the friction of a contact may not apply
     for m in range(own[ALONG_0], own[ACROSS_0]):
         at = plan.moves[m, 1]
         if at < last:
-            G[at // (2 * SIZE), at % (2 * SIZE)] += outputs[offset + plan.moves[m, 0]]
+            G[at // WIDTH, at % WIDTH] += outputs[offset + plan.moves[m, 0]]
     for m in range(own[ACROSS_0], own[MU_0]):
         at = plan.moves[m, 1]
         if at < last:
-            T[at // (2 * SIZE), at % (2 * SIZE)] += outputs[offset + plan.moves[m, 0]]
+            T[at // WIDTH, at % WIDTH] += outputs[offset + plan.moves[m, 0]]
     slope_N, slope_F = outputs[offset + own[SLOPE_OF_N]], outputs[offset + own[SLOPE_OF_F]] if rows > 0 else 1.0
     s_N, s_F = _unit(G, T, 0, 1, slope_N), _unit(G, T, 1, 1 + rows, slope_F) if rows > 0 else 1.0
     if not (s_N > 0.0 and s_F > 0.0):
         return -1
     for r in range(1 + rows):
         unit, slope = (s_N, slope_N) if r == 0 else (s_F, slope_F)
-        for i in range(2 * SIZE):
+        for i in range(WIDTH):
             G[r, i] /= unit
             T[r, i] /= -slope
         _respond_to(s.A, a, T[r], 0)
         if b < ground:
-            _respond_to(s.A, b, T[r], SIZE)
+            _respond_to(s.A, b, T[r], 1)
     d_N, d_1, d_2, d_F = _dot(G[0], T[0]), _dot(G[1], T[0]), _dot(G[2], T[0]), 0.0
     if rows > 0:
         d_F = max(abs(_dot(G[1], T[1])) + abs(_dot(G[1], T[2])), abs(_dot(G[2], T[1])) + abs(_dot(G[2], T[2])))
@@ -250,17 +257,17 @@ def _set_contact(
         s.gaps[0] = 1
         rest = s.u[c, 0]  # the gap if nothing moved
         for i in range(bodies.size[a]):
-            rest -= G[0, i] * memory[bodies.home + bodies.first[a] + i]
+            rest -= G[0, i if i < 4 else 4 + i] * memory[bodies.home + bodies.first[a] + i]
         if b < ground:
             for i in range(bodies.size[b]):
-                rest -= G[0, SIZE + i] * memory[bodies.home + bodies.first[b] + i]
+                rest -= G[0, 4 + i if i < 4 else 6 + i] * memory[bodies.home + bodies.first[b] + i]
         band = DEAD * tolerance / s_N
         s.u[c, 0] -= min(max(rest, -band), band)
     if normal.open_where >= 0 and memory[normal.open_where + tables.dofs[row + normal.column]] > 0.0:
         if s.z[c, 0] == 0.0 and s.z[c, 1] == 0.0 and s.z[c, 2] == 0.0:
             return 0
+        push(s.T_flat, 3 * WIDTH * c, s.v_flat, SIZE * a, SIZE * b, -s.z[c, 0], -s.z[c, 1], -s.z[c, 2])
         for r in range(1 + rows):  # a contact that stays open: no multipliers
-            push(s, c, r, -s.z[c, r])
             s.z[c, r] = 0.0
         s.u[c, 0], numbers[MU], numbers[RADIUS] = NEVER, 0.0, 0.0
     return 1
@@ -271,7 +278,7 @@ def _unit(G: np.ndarray, T: np.ndarray, first: int, last: int, slope: float) -> 
     """dy/dx in units of dr/dz: 1 for velocities, dt or so for gaps."""
     y, r = 0.0, 0.0
     for a in range(first, last):
-        for i in range(2 * SIZE):
+        for i in range(WIDTH):
             y += G[a, i] ** 2
             r += (T[a, i] / slope) ** 2
     return sqrt(y / r) if r > 0.0 else 0.0
@@ -280,17 +287,18 @@ def _unit(G: np.ndarray, T: np.ndarray, first: int, last: int, slope: float) -> 
 @jit_inline
 def _dot(a: np.ndarray, b: np.ndarray) -> float:
     t = 0.0
-    for i in range(2 * SIZE):
+    for i in range(WIDTH):
         t += a[i] * b[i]
     return t
 
 
 @jit_inline
-def _respond_to(A: np.ndarray, b: int, t: np.ndarray, at: int) -> None:
-    """A^-1 t for the six entries from `at` on."""
-    t0, t1, t2, t3, t4, t5 = t[at], t[at + 1], t[at + 2], t[at + 3], t[at + 4], t[at + 5]
+def _respond_to(A: np.ndarray, b: int, t: np.ndarray, side: int) -> None:
+    """A^-1 t for the six entries of one of the two bodies."""
+    p, q = 4 * side, 8 + 2 * side
+    t0, t1, t2, t3, t4, t5 = t[p], t[p + 1], t[p + 2], t[p + 3], t[q], t[q + 1]
     for i in range(SIZE):
-        t[at + i] = (
+        t[p + i if i < 4 else q + i - 4] = (
             (A[b, i, 0] * t0 + A[b, i, 1] * t1)
             + (A[b, i, 2] * t2 + A[b, i, 3] * t3)
             + (A[b, i, 4] * t4 + A[b, i, 5] * t5)
@@ -330,15 +338,6 @@ def _invert(A: np.ndarray) -> bool:
     return True
 
 
-@jit_inline
-def push(s: Sweeping, c: int, r: int, d: float) -> None:
-    """Velocities for a change d of one multiplier."""
-    a, b = s.who[c, FIRST], s.who[c, SECOND]
-    for i in range(SIZE):
-        s.v[a, i] += d * s.T[c, r, i]
-        s.v[b, i] += d * s.T[c, r, SIZE + i]
-
-
 @jit_bare
 def take_step(s: Sweeping, count: int, bodies: Bodies, memory: np.ndarray) -> None:
     """What was found goes to the memory."""
@@ -358,8 +357,9 @@ def respond(s: Sweeping, count: int) -> None:
         for i in range(SIZE):
             s.v[b, i] = s.free[b, i]
     for c in range(count):
-        for r in range(1 + s.who[c, ROWS]):
-            push(s, c, r, s.z[c, r] - s.z_0[c, r])
+        a, b = SIZE * s.who[c, FIRST], SIZE * s.who[c, SECOND]
+        d_0, d_1, d_2 = s.z[c, 0] - s.z_0[c, 0], s.z[c, 1] - s.z_0[c, 1], s.z[c, 2] - s.z_0[c, 2]
+        push(s.T_flat, 3 * WIDTH * c, s.v_flat, a, b, d_0, d_1, d_2)
 
 
 @jit_bare

@@ -18,6 +18,7 @@ from math import sqrt
 
 import numpy as np
 
+from stickslip.engine.contact_plan import SIZE
 from stickslip.engine.contact_rows import (
     D_1,
     D_2,
@@ -35,36 +36,25 @@ from stickslip.engine.contact_rows import (
     W_N,
     Sweeping,
 )
-from stickslip.jit import jit_bare, jit_inline
+from stickslip.jit import jit_bare
+from stickslip.native.wide import WIDTH, along, push
 
 PERIOD = 3
-
-
-@jit_inline
-def _along(g: np.ndarray, x: tuple, y: tuple) -> float:
-    """A row of G times the velocities of two bodies; pairs are added side by side."""
-    return (
-        ((g[0] * x[0] + g[1] * x[1]) + (g[2] * x[2] + g[3] * x[3]))
-        + ((g[4] * x[4] + g[5] * x[5]) + (g[6] * y[0] + g[7] * y[1]))
-        + ((g[8] * y[2] + g[9] * y[3]) + (g[10] * y[4] + g[11] * y[5]))
-    )
 
 
 @jit_bare
 def sweep(s: Sweeping, count: int) -> float:
     """One sweep over all contacts; the largest change, in units of velocity and of the goal of its row."""
     worst_N, worst_F = 0.0, 0.0
-    v, z = s.v, s.z
+    v, z, G, T = s.v_flat, s.z, s.G_flat, s.T_flat
     for c in range(count):
-        a, b = s.who[c, FIRST], s.who[c, SECOND]
-        x = (v[a, 0], v[a, 1], v[a, 2], v[a, 3], v[a, 4], v[a, 5])
-        y = (v[b, 0], v[b, 1], v[b, 2], v[b, 3], v[b, 4], v[b, 5])
-        G, T, n = s.G[c], s.T[c], s.numbers[c]
-        u0 = s.u[c, 0] + _along(G[0], x, y)
+        a, b, at, n = SIZE * s.who[c, FIRST], SIZE * s.who[c, SECOND], 3 * WIDTH * c, s.numbers[c]
+        u0 = s.u[c, 0] + along(G, at, v, a, b)
         p0, p1, p2 = z[c, 0], z[c, 1], z[c, 2]
         if p0 == 0.0 and u0 >= 0.0 and p1 == 0.0 and p2 == 0.0 and n[RADIUS] == 0.0:
             continue
-        u1, u2 = s.u[c, 1] + _along(G[1], x, y), s.u[c, 2] + _along(G[2], x, y)
+        u1 = s.u[c, 1] + along(G, at + WIDTH, v, a, b)
+        u2 = s.u[c, 2] + along(G, at + 2 * WIDTH, v, a, b)
         q0 = max(0.0, p0 - n[R_N] * u0)
         d0 = q0 - p0
         q1, q2 = p1 - n[R_F] * (u1 + n[D_1] * d0), p2 - n[R_F] * (u2 + n[D_2] * d0)
@@ -76,18 +66,7 @@ def sweep(s: Sweeping, count: int) -> float:
         z[c, 0], z[c, 1], z[c, 2] = q0, q1, q2
         worst_N = max(worst_N, abs(d0) * n[W_N])
         worst_F = max(worst_F, (d1 * d1 + d2 * d2) * (n[W_F] * n[W_F]))
-        v[a, 0] = x[0] + (T[0, 0] * d0 + T[1, 0] * d1 + T[2, 0] * d2)
-        v[a, 1] = x[1] + (T[0, 1] * d0 + T[1, 1] * d1 + T[2, 1] * d2)
-        v[a, 2] = x[2] + (T[0, 2] * d0 + T[1, 2] * d1 + T[2, 2] * d2)
-        v[a, 3] = x[3] + (T[0, 3] * d0 + T[1, 3] * d1 + T[2, 3] * d2)
-        v[a, 4] = x[4] + (T[0, 4] * d0 + T[1, 4] * d1 + T[2, 4] * d2)
-        v[a, 5] = x[5] + (T[0, 5] * d0 + T[1, 5] * d1 + T[2, 5] * d2)
-        v[b, 0] = y[0] + (T[0, 6] * d0 + T[1, 6] * d1 + T[2, 6] * d2)
-        v[b, 1] = y[1] + (T[0, 7] * d0 + T[1, 7] * d1 + T[2, 7] * d2)
-        v[b, 2] = y[2] + (T[0, 8] * d0 + T[1, 8] * d1 + T[2, 8] * d2)
-        v[b, 3] = y[3] + (T[0, 9] * d0 + T[1, 9] * d1 + T[2, 9] * d2)
-        v[b, 4] = y[4] + (T[0, 10] * d0 + T[1, 10] * d1 + T[2, 10] * d2)
-        v[b, 5] = y[5] + (T[0, 11] * d0 + T[1, 11] * d1 + T[2, 11] * d2)
+        push(T, at, v, a, b, d0, d1, d2)
     return max(worst_N, sqrt(worst_F)) / OMEGA
 
 
@@ -95,14 +74,11 @@ def sweep(s: Sweeping, count: int) -> float:
 def natural_map(s: Sweeping, count: int) -> float:
     """The largest residual, in the unit of its row and shares of what is enough there; nan stays."""
     worst, total = 0.0, 0.0
-    v = s.v
+    v, G = s.v_flat, s.G_flat
     for c in range(count):
-        a, b = s.who[c, FIRST], s.who[c, SECOND]
-        x = (v[a, 0], v[a, 1], v[a, 2], v[a, 3], v[a, 4], v[a, 5])
-        y = (v[b, 0], v[b, 1], v[b, 2], v[b, 3], v[b, 4], v[b, 5])
-        G, n = s.G[c], s.numbers[c]
-        u0, u1 = s.u[c, 0] + _along(G[0], x, y), s.u[c, 1] + _along(G[1], x, y)
-        u2 = s.u[c, 2] + _along(G[2], x, y)
+        a, b, at, n = SIZE * s.who[c, FIRST], SIZE * s.who[c, SECOND], 3 * WIDTH * c, s.numbers[c]
+        u0, u1 = s.u[c, 0] + along(G, at, v, a, b), s.u[c, 1] + along(G, at + WIDTH, v, a, b)
+        u2 = s.u[c, 2] + along(G, at + 2 * WIDTH, v, a, b)
         p0, p1, p2 = s.z[c, 0], s.z[c, 1], s.z[c, 2]
         q0 = max(0.0, p0 - u0 * n[R_N] / OMEGA)
         q1, q2 = p1 - u1 * n[R_F] / OMEGA, p2 - u2 * n[R_F] / OMEGA

@@ -39,6 +39,7 @@ from stickslip.engine.tables import Tables
 from stickslip.engine.work import SOLVE_STAGE, Options, Work
 from stickslip.jit import jit_bare
 from stickslip.native.call import call_apart
+from stickslip.native.wide import place
 from stickslip.nonsmooth.cones import BALL, NORMAL
 from stickslip.nonsmooth.laws import Laws
 from stickslip.nonsmooth.problem import Problem
@@ -189,7 +190,7 @@ def _problem(s: Sweeping, count: int) -> tuple[Problem, np.ndarray]:
     i, j, values = [], [], []
     for side, column in ((0, FIRST), (1, SECOND)):
         body = s.who[:count, column]
-        G = s.G[:count, :, SIZE * side : SIZE * side + SIZE]
+        G = s.G[:count][:, :, [place(side, i) for i in range(SIZE)]]
         used = here & (body < n)[:, None]
         at = np.broadcast_to((SIZE * body[:, None, None] + np.arange(SIZE)), G.shape)[used]
         i.append(at.ravel())
