@@ -40,6 +40,9 @@ from stickslip.jit import jit_bare
 from stickslip.native.wide import WIDTH, along, push
 
 PERIOD = 3
+RESTART = (
+    400  # sweeps, after which the acceleration begins anew: more than half of those that stall are done soon after
+)
 
 
 @jit_bare
@@ -101,8 +104,10 @@ def accelerated(s: Sweeping, count: int, goal: float, most: int) -> tuple[int, f
     f, f_old, g_old = s.history[2 * MEMORY], s.history[2 * MEMORY + 1], s.history[2 * MEMORY + 2]
     dV, v_old = s.speeds[:MEMORY], s.speeds[MEMORY]
     A, C, gamma = s.small[:MEMORY], s.small[MEMORY : 2 * MEMORY], s.small[2 * MEMORY]
-    filled, last, done = 0, -1.0, 0
+    filled, last, done, begun = 0, -1.0, 0, 0
     while done < most:
+        if done >= begun + RESTART:
+            filled, last, begun = 0, -1.0, done
         for i in range(n):
             f[i] = z[i]
         for _ in range(PERIOD):

@@ -79,6 +79,12 @@ def _newton(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, in
     return r, count + more
 
 
+def newton_nearby(problem: Problem, r: np.ndarray, tol: float, outer: int = 12) -> tuple[np.ndarray, int]:
+    """Newton's method alone from a start that is nearly a solution, as sweeps that stalled leave it; r is overwritten."""
+    _, count = newton(problem.operator, problem.laws, problem.scales, r, tol, STIFF, outer, _scratch(problem))
+    return r, count
+
+
 def _robust(rounds: int) -> SolverFunction:
     def run(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, int]:
         _, factored, steps = robust(problem.operator, problem.laws, problem.scales, r, tol, rounds, _scratch(problem))
