@@ -1,0 +1,117 @@
+"""Many contacts: rows of two bodies, neighbours that serve several steps, piles that do not sink."""
+
+import importlib
+
+import numpy as np
+import pytest
+
+import stickslip as ss
+from stickslip.collide import contacts_for, scene_of
+from stickslip.collide.broad import nobody
+from stickslip.jit import jit_bare
+from stickslip.native.wide import WIDTH, along, place, push
+
+detection = importlib.import_module("stickslip.collide.detect")
+
+
+@jit_bare
+def _along(row, at, v, a, b):
+    return along(row, at, v, a, b)
+
+
+@jit_bare
+def _push(rows, at, v, a, b, d_0, d_1, d_2):
+    push(rows, at, v, a, b, d_0, d_1, d_2)
+
+
+def test_rows_of_two_bodies():
+    random = np.random.default_rng(1)
+    rows, v = random.normal(size=5 * WIDTH), random.normal(size=24)
+    for a, b in ((0, 12), (18, 6)):
+        velocities = np.zeros(WIDTH)
+        for i in range(6):
+            velocities[place(0, i)], velocities[place(1, i)] = v[a + i], v[b + i]
+        row = rows[WIDTH : 2 * WIDTH]
+        assert np.isclose(_along(rows, WIDTH, v, a, b), row @ velocities, rtol=1e-14)
+        new, d = v.copy(), random.normal(size=3)
+        _push(rows, WIDTH, new, a, b, *d)
+        change = d @ rows[WIDTH : 4 * WIDTH].reshape(3, WIDTH)
+        for i in range(6):
+            assert np.isclose(new[a + i], v[a + i] + change[place(0, i)], rtol=1e-14)
+            assert np.isclose(new[b + i], v[b + i] + change[place(1, i)], rtol=1e-14)
+        others = np.setdiff1d(np.arange(24), np.r_[a : a + 6, b : b + 6])
+        assert (new[others] == v[others]).all()
+
+
+def _box_of_spheres(n, random):
+    s = ss.System("box of spheres")
+    for k in range(n):
+        body = s.add(ss.solid(f"ball {k}", ss.Sphere(ss.ground.point(3.0 * k, 0, 1), 0.1), density=1000))
+        assert body.name == f"ball {k}"
+    walls = [ss.Plane([0, 0, 0], [0, 0, 1]), ss.Plane([-0.2, 0, 0], [1, 0, 0]), ss.Plane([1.0, 0, 0], [-1, 0, 0])]
+    rule = s.add(ss.Collisions("touch", [*[p for p in s.parts if hasattr(p, "shapes")], *walls], friction=0.3))
+    q = s.q_initial.copy().reshape(n, 7)
+    q[:, :3] = random.uniform([0, 0, 0.1], [0.8, 0.8, 0.8], (n, 3))
+    return scene_of(s, rule), q
+
+
+def test_neighbours_that_were_found_before_give_the_same_contacts():
+    random = np.random.default_rng(2)
+    scene, q = _box_of_spheres(60, random)
+    u, known, renewed, found = np.zeros(6 * 60), nobody(len(scene.shapes)), 0, 0
+    room, new = detection.room_for(scene, 1000), detection.empty_contacts(1000)
+    for _ in range(40):
+        q[:, :3] += random.normal(size=(60, 3)) * 1e-3
+        u[:] = random.normal(size=u.size) * 0.1
+        fresh = contacts_for(scene, q.ravel(), u, 1e-3)
+        arguments = q.ravel(), u, 1e-3, detection.empty_contacts(0), new
+        count = detection.detect(scene, room, known, *arguments)
+        if count == detection.STALE:
+            known, renewed = detection.find_neighbours(scene, room, 1e-3), renewed + 1
+            count = detection.detect(scene, room, known, *arguments)
+        assert count == len(fresh.gap)
+        assert (new.key[:count] == fresh.key).all()
+        assert (new.gap[:count] == fresh.gap).all()
+        found += count
+    assert 1 <= renewed < 20
+    assert found > 1000
+
+
+def _lattice():
+    R, random = 0.05, np.random.default_rng(0)
+    places = np.array([(i, j, k) for k in range(4) for j in range(3) for i in range(3)], float) * 2.05 * R
+    places += random.uniform(-0.02 * R, 0.02 * R, places.shape)
+    places[:, 2] += 1.05 * R
+    s = ss.System("pile")
+    mass, inertia = ss.inertia.sphere(R, density=1000)
+    balls = s.add_many(ss.RigidBody("ball", mass=mass, inertia=inertia), position=places)
+    s.add(ss.Gravity([0, 0, -9.81]))
+    s.add(
+        ss.Collisions("pile", [*[ss.Sphere(b.point(), R) for b in balls], ss.Plane([0, 0, 0], [0, 0, 1])], friction=0.3)
+    )
+    return s
+
+
+@pytest.mark.parametrize("solvers", ["newton", "robust"])
+def test_what_comes_after_the_cap_finds_the_same_motion(solvers, monkeypatch):
+    """Every stage is declared to have hit its cap: the solvers that come then solve it below the tolerance too."""
+    crowd = importlib.import_module("stickslip.engine.crowd")
+    with ss.stepper(_lattice(), dt=1e-3, tol=1e-6) as sim:
+        sim.step(70)
+        state = sim.state
+        sim.step(3)
+        swept = sim.u.copy(), sim.contacts
+        before = sim.solved_by
+        assert before["contact sweeps"] > 20
+        sim.state = state
+        monkeypatch.setattr(crowd, "sweep_stage", lambda *_: (crowd.CAPPED, 1.0, 1, 0))
+        if solvers == "robust":
+            monkeypatch.setattr(crowd, "AFTER_CAP", crowd.AFTER_CAP[1:])
+        sim.step(3)
+        after = sim.solved_by
+        key = f"contact sweeps, then {solvers}"
+        assert after.get(key, 0) - before.get(key, 0) >= 3
+        assert after["contact sweeps"] == before["contact sweeps"]
+        np.testing.assert_allclose(sim.u, swept[0], atol=2e-5)
+        assert sim.contacts.gap.min() > -2.5e-7
+        np.testing.assert_allclose(sim.contacts.percussion.sum(axis=0), swept[1].percussion.sum(axis=0), atol=1e-6)
