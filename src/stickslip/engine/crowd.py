@@ -161,10 +161,12 @@ class Crowd:
                     return error
         short = options._replace(attempt_0=0, attempt_1=1, iterations=NEWTON)
         counts, sizes = np.zeros(len(tables.problems), np.int64), np.zeros(len(tables.problems))
+        start = work.start.copy()  # which Newton's method forgets
         if newton_stage(tables, k, memory, work, short, 1.0, counts, sizes):
             work.solved_by[0] -= 1  # it has a name of its own
             self._note("robust and newton")
             return float(sizes[k])
+        work.start[:] = start
         return np.inf
 
     def _note(self, means: str) -> None:
