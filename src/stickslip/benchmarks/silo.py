@@ -24,12 +24,12 @@ def silo(
     seed: int = 1,
     g: float = 9.81,
 ) -> System:
-    """A silo in the plane runs out through a slot, at a rate that does not depend on how full it is.
+    """A silo in the plane runs out through a slot, at a rate that grows with the width to the power 3/2.
 
     Grains of diameters between 0.9 d and 1.1 d between two walls, width d apart, above a slot of outlet d; what comes out
     falls into a bin below. Grains arch over the slot and fall freely from there, from a height of about its width: so they
     pass with sqrt(g D), D = outlet d, and their number per second is C sqrt(g/d) (outlet - k)^(3/2) in the plane, with k
-    between 1 and 2 because grains do not fit at the edges [Beverloo]. A liquid would come out with sqrt(2 g h), ever slower.
+    about 2 because grains do not fit at the edges [Beverloo]. A liquid's rate would grow in proportion to the width.
 
     Arches are hard problems for any solver: the tolerance is 1e-6.
 
