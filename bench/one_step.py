@@ -1,4 +1,4 @@
-"""Solver x problem: residual and milliseconds of one-step problems. The table of docs/one_step.md.
+"""Solver x problem: residual and milliseconds (CPU) of one-step problems. The table of docs/one_step.md.
 
 python bench/one_step.py [FCLIB files ...]
 """
@@ -6,6 +6,9 @@ python bench/one_step.py [FCLIB files ...]
 from __future__ import annotations
 
 import sys
+import time
+
+import numpy as np
 
 from stickslip.nonsmooth import Problem, load_fclib, solve
 from stickslip.nonsmooth.examples import brick_wall, tower
@@ -28,10 +31,14 @@ def main() -> None:
     for name, problem in problems(sys.argv[1:]).items():
         cells = []
         for solver in SOLVERS:
-            found = min(
-                (solve(problem, solver) for _ in range(2)), key=lambda s: s.seconds
-            )  # the first one may compile
-            text = f"{1e3 * found.seconds:.1f} ms" + (f" ({found.solver})" if solver == "auto" else "")
+            seconds = np.inf
+            for _ in range(4):  # the first one may compile
+                begin = time.process_time()
+                found = solve(problem, solver)
+                seconds = min(seconds, time.process_time() - begin)
+                if seconds > 1.0:
+                    break
+            text = f"{1e3 * seconds:.1f} ms" + (f" ({found.solver})" if solver == "auto" else "")
             cells.append(text if found.converged else f"no: {found.residual:.0e}, {text}")
         print(f"| {name} | {problem.n_contacts} | " + " | ".join(cells) + " |", flush=True)
 

@@ -461,7 +461,7 @@ def test_repeat_stops_at_the_fixed_point():
     program = assemble(derive(ss.benchmarks.bouncing_ball()), step=(Repeat((first, second)),), given=(Y,))
     memory, layout = np.zeros(program.layout.total), program.layout
     clock = Clock(layout.start[T_0], layout.start[T_1], layout.start[DT], 0.0, 1.0, np.inf, 0)
-    iterations, residuals = np.zeros((1, 2), np.int64), np.zeros((1, 2))
+    iterations, residuals = np.zeros((1, 2), np.int64), np.zeros((1, program.n_residuals))
     options = Options(1e-10, 30, 0.0)
     rows, record = np.zeros((2, 1)), layout.places(Y)
     state = (memory, workspace(program), options, clock, 0, 1, record, rows, iterations, residuals)

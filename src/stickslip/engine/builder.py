@@ -26,8 +26,9 @@ from stickslip.nonsmooth.foreign import CompiledCone, compiled_cone
 class ProgramBuilder:
     """Fills the tables, stage by stage."""
 
-    def __init__(self, numbering: Numbering, layout: Layout):
+    def __init__(self, numbering: Numbering, layout: Layout, dependent: bool = False):
         self.numbering, self.layout, self.tables = numbering, layout, tb.TableBuilder()
+        self._dependent = dependent
         self.kernels: list[Kernel] = []
         self.cones: list[CompiledCone] = []
         self.sizes: dict[str, int] = {}
@@ -167,6 +168,7 @@ class ProgramBuilder:
             segment_1=segment_1,
             order=order_0,
             band=band,
+            dependent=self._dependent and any(u.space == Space.G for u in by_laws),
         )
 
     def _group(

@@ -75,7 +75,7 @@ def keep_unknowns(tables: Tables, k: int, work: Work) -> int:
 
 
 @jit_inline
-def _add(work: Work, sparse: bool, count: int, i: int, j: int, stride: int, band: int, value: float) -> int:
+def add_entry(work: Work, sparse: bool, count: int, i: int, j: int, stride: int, band: int, value: float) -> int:
     """Add an entry to the matrix; the number of triplets."""
     if sparse:
         entry = work.entries[count]
@@ -119,13 +119,13 @@ def fill(tables: Tables, k: int, work: Work, m: int, compliance: float, sparse: 
                 i, j = local[entry.row], local[entry.unknown]
                 value = outputs[offset + entry.output] * x[i].factor
                 if x[j].column >= 0:
-                    count = _add(work, sparse, count, x[i].column, x[j].column, stride, band, value * x[j].unit)
+                    count = add_entry(work, sparse, count, x[i].column, x[j].column, stride, band, value * x[j].unit)
                 else:
                     work.right[x[i].column] -= value * x[j].step
             if compliance > 0.0:
                 for b in range(group.law_0, group.law):
                     i = x[local[tables.laws[b].unknown]].column
-                    count = _add(work, sparse, count, i, i, stride, band, compliance)
+                    count = add_entry(work, sparse, count, i, i, stride, band, compliance)
             for b in range(group.law, group.law_1):
                 law, at = tables.laws[b], element + b - group.law_0
                 branch, first = work.branch[at], local[law.unknown]
@@ -155,13 +155,13 @@ def fill(tables: Tables, k: int, work: Work, m: int, compliance: float, sparse: 
                                 value *= work.weight[0 if e < law.y_end else 1, a, c]
                         i = x[first + a].column
                         if x[j].column >= 0:
-                            count = _add(work, sparse, count, i, x[j].column, stride, band, value * x[j].unit)
+                            count = add_entry(work, sparse, count, i, x[j].column, stride, band, value * x[j].unit)
                         else:
                             work.right[i] -= value * x[j].step
                 if branch == CLOSED and compliance > 0.0:
                     for a in range(law.rows):
                         i = x[first + a].column
-                        count = _add(work, sparse, count, i, i, stride, band, compliance)
+                        count = add_entry(work, sparse, count, i, i, stride, band, compliance)
             row += kind.width
             element += group.law_1 - group.law_0
     return count

@@ -13,10 +13,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stickslip.engine.gauss_seidel import contact_step
-from stickslip.engine.linearise import newton_step
+from stickslip.engine.least_forces import least_forces
+from stickslip.engine.linearise import COMPLIANCE, newton_step
 from stickslip.engine.residual import call_kernels, set_residual
 from stickslip.engine.tables import SPARSE, Tables
-from stickslip.engine.work import CONTACT_STEP, DEPENDENT, IDLE, SOLVE_ISLANDS, SOLVE_STAGE, Options, Work, scratch
+from stickslip.engine.work import (
+    CONTACT_STEP,
+    DEPENDENT,
+    IDLE,
+    LEAST_FORCES,
+    SOLVE_ISLANDS,
+    SOLVE_STAGE,
+    Options,
+    Work,
+    scratch,
+)
 from stickslip.jit import apart, jit_inline, records
 from stickslip.native.call import call_apart
 from stickslip.nonsmooth.cones import OFF
@@ -30,6 +41,7 @@ if TYPE_CHECKING:
 # never change at all.
 GUESS = 1e-3
 
+EXCHANGES = 3  # of percussions for those of minimum norm, in one stage
 SOFTEST = 0.1  # compliance that follows the residual
 STALLED = 12  # iterations in which the residual does not fall by a tenth end an attempt: Newton's method cycles
 
@@ -76,6 +88,7 @@ def workspace(program: Program) -> Work:
     if len(tables.problems):
         counts, sizes = np.zeros(1, np.int64), np.zeros(1)
         work.apart[SOLVE_STAGE] = solve_stage.address(tables, 0, sizes, work, Options(1.0, 1, 1.0), 1.0, counts, sizes)
+        work.apart[LEAST_FORCES] = least_forces.address(tables, 0, sizes, work, 1.0)
     if (tables.problems["band"] == SPARSE).any():
         work.apart[SOLVE_ISLANDS] = solve_islands.address(0, work.entries, work.columns, work.right, 0.0)
     return work
@@ -97,12 +110,13 @@ def solve_stage(
     iterations: np.ndarray,
     residuals: np.ndarray,
 ) -> bool:
-    """Solve stage k, from the values that its unknowns have in memory; whether it converged, and iterations and residual.
+    """Solve stage k, from the values that its unknowns have in memory; whether it converged, and iterations and residuals.
 
-    The start itself is a solution if its residual is below `guess` times the tolerance.
+    The start itself is a solution if its residual is below `guess` times the tolerance. `residuals`: one for each stage, then
+    the largest bilateral row and the largest natural map of all stages of the step.
     """
     _remember(tables, k, memory, work)
-    best = np.inf
+    best, dependent, finer, exchanged = np.inf, tables.problems[k].dependent == 1, False, 0
     for number in range(options.attempt_0, min(options.attempt_1, ATTEMPTS.size)):
         attempt = ATTEMPTS[number]
         if number > 0:
@@ -113,9 +127,17 @@ def solve_stage(
             error = set_residual(tables, k, memory, work)
             best = min(best, error)
             if error < options.tolerance * (guess if iteration == 0 else 1.0):
-                work.solved_by[number] += 1
-                residuals[k] = max(residuals[k], error)
-                return True
+                improve = dependent and 0 < iteration < last
+                if improve and not finer and error > GUESS * options.tolerance:
+                    finer = True  # what positions miss makes dependent constraints contradict each other
+                else:
+                    if improve and exchanged < EXCHANGES:
+                        exchanged += 1
+                        error = _exchange(tables, k, memory, work, options, attempt.prox, error)
+                    if error < options.tolerance:
+                        work.solved_by[number] += 1
+                        _report(tables, k, work, error, residuals)
+                        return True
             stalled = 0 if error < 0.9 * least else stalled + 1
             least = min(least, error)
             if error == np.inf or iteration == last or stalled == STALLED:
@@ -126,10 +148,8 @@ def solve_stage(
                 stepped = work.apart[CONTACT_STEP] != 0 and call_apart(work.apart[CONTACT_STEP], stage)
             else:
                 work.signals[DEPENDENT] = 0
-                stepped = newton_step(tables, k, work, soft)
-                if number == 0 and iteration == 0 and work.signals[DEPENDENT] == 1 and _release(tables, k, work):
-                    _move(tables, k, memory, work, 1.0)
-                    continue
+                stepped = newton_step(tables, k, work, max(soft, COMPLIANCE) if dependent else soft)
+                dependent = dependent or soft > 0.0 or work.signals[DEPENDENT] == 1
             if not stepped:
                 break
             iterations[k] += 1
@@ -177,26 +197,32 @@ def back_to_start(tables: Tables, k: int, memory: np.ndarray, work: Work, share:
 
 
 @jit_inline
-def _release(tables: Tables, k: int, work: Work) -> bool:
-    """A step that takes the multipliers of constraints from the start to zero; False if there are none.
+def _exchange(
+    tables: Tables, k: int, memory: np.ndarray, work: Work, options: Options, prox: float, error: float
+) -> float:
+    """Take the percussions of minimum norm instead of those that were found, unless laws forbid it; the residual.
 
-    Dependent constraints keep what self-stress they start with. From zero they find the multipliers of minimum norm, each in
-    units of its Delassus diagonal, at every step; the last ones would collect rounding errors for ever.
+    It may be too large where self-stress was so large that it moved something: then the iterations go on from here.
     """
-    problem, found = tables.problems[k], False
-    for i in range(problem.n):
-        work.x[i].step = 0.0
-    for g in range(problem.group_0, problem.group_1):
-        group = tables.groups[g]
-        kind = tables.kinds[group.kind]
-        for row in range(kind.first, kind.first + kind.count * kind.width, kind.width):
-            for b in range(group.law_0, group.law):
-                place = tables.places[group.unknowns + tables.laws[b].unknown]
-                first = place.start + tables.dofs[row + place.column]
-                for i in range(first, first + tables.laws[b].rows):
-                    work.x[i].step = work.start[i]
-                    found = found or work.start[i] != 0.0
-    return found
+    if not call_apart(work.apart[LEAST_FORCES], (tables, k, memory, work, options.tolerance)):
+        return error
+    _move(tables, k, memory, work, 1.0)
+    for attempt in range(2):
+        call_kernels(tables, k, memory, work, False, options.prox, prox)
+        error = set_residual(tables, k, memory, work)
+        if attempt == 1 or error < options.tolerance or work.errors[1] < options.tolerance:
+            break
+        _move(tables, k, memory, work, -1.0)
+    return error
+
+
+@jit_inline
+def _report(tables: Tables, k: int, work: Work, error: float, residuals: np.ndarray) -> None:
+    """Keep the residuals of a stage that is solved; the largest ones of a step count."""
+    n = tables.problems.size
+    residuals[k] = max(residuals[k], error)
+    residuals[n] = max(residuals[n], work.errors[0])
+    residuals[n + 1] = max(residuals[n + 1], work.errors[1])
 
 
 @jit_inline

@@ -15,6 +15,7 @@ import numpy as np
 
 from stickslip.engine import tables as tb
 from stickslip.engine.builder import ProgramBuilder
+from stickslip.engine.dependence import dependence_of
 from stickslip.engine.derive import Model
 from stickslip.engine.fields import DT, Field, Multipliers, expand
 from stickslip.engine.flow import If, Repeat, Step, check_claims, fields_of, memory_of, stages_of
@@ -46,7 +47,14 @@ class Program:
     watch: np.ndarray  # places that decide whether contacts that are far away may be left out
     positions: tuple[frozenset[Field], ...]  # of each stage that is solved: multipliers whose rows are positions
     cones: tuple[CompiledCone, ...]
+    dependent: bool  # whether bilateral constraints depend on each other
+    held: bool  # whether positions are moved onto them
     kept: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)  # by those who run it
+
+    @property
+    def n_residuals(self) -> int:
+        """Residuals of a step: one for each stage, then bilateral rows and the natural map of all of them."""
+        return len(self.solved) + 2
 
     @property
     def unknowns(self) -> dict[str, int]:
@@ -64,16 +72,20 @@ def assemble(
     given: Sequence[Field] = (),
     detected: Sequence[Detected] = (),
     name: str = "the program",
+    project: str = "never",
 ) -> Program:
     """Compile a scheme for a model.
 
     `begin` and `step` are the scheme's stages, `carry` says which field becomes which of the next step, `results` are fields
     that have a value after every step, `given` those that have one before. `detected`: kinds of contacts that come and go
-    while it runs, with room for so many of each (see `engine.detected`). `name` is for messages.
+    while it runs, with room for so many of each (see `engine.detected`). `name` is for messages. `project`: whether
+    positions of stages are moved onto the constraints (`Stage.position`), "never", "always" or if these are "dependent".
     """
     numbering = Numbering(model, detected)
     stages = list(dict.fromkeys([*stages_of(begin), *stages_of(step)]))
-    sheets = {stage: sheets_of(stage, numbering.kinds) for stage in stages}
+    dependence = dependence_of(numbering)
+    held = project == "always" or (project == "dependent" and dependence.on_constraints_only)
+    sheets = {stage: sheets_of(stage, numbering.kinds, held) for stage in stages}
     copies = dict(zip(expand(carry or {}), expand((carry or {}).values()), strict=True))
     memory = memory_of(name, sheets, begin, step, copies, tuple(expand(results)), given)
     fields = fields_of(sheets, given, copies, tuple(copies.values()), tuple(expand(results)))
@@ -81,7 +93,7 @@ def assemble(
     for stage in stages:
         _check_claims(stage.__name__, sheets[stage], numbering)
 
-    builder = ProgramBuilder(numbering, layout)
+    builder = ProgramBuilder(numbering, layout, dependence.dependent)
     solve, evaluate, guesses = {}, {}, {}
     for stage in stages:
         solve[stage] = builder.problem(stage.__name__, sheets[stage])
@@ -125,6 +137,8 @@ def assemble(
         watch=watch,
         positions=tuple(positions_of(sheets[stage]) for stage in stages if solve[stage] is not None),
         cones=tuple(builder.cones),
+        dependent=dependence.dependent,
+        held=held,
     )
 
 

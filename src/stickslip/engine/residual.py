@@ -177,7 +177,10 @@ def _set_scales(tables: Tables, k: int, work: Work, prox: float, factor: float) 
 
 @jit_inline
 def set_residual(tables: Tables, k: int, memory: np.ndarray, work: Work) -> float:
-    """Choose the branch of every law and write the residual; its size, or inf if anything is not finite."""
+    """Choose the branch of every law and write the residual; its size, or inf if anything is not finite.
+
+    work.errors has that of bilateral rows and the natural map of the other laws apart.
+    """
     problem, outputs, dofs, x = tables.problems[k], work.outputs, tables.dofs, work.x
     for i in range(problem.n_smooth):
         x[i].residual = 0.0
@@ -195,7 +198,7 @@ def set_residual(tables: Tables, k: int, memory: np.ndarray, work: Work) -> floa
                     place = tables.places[group.unknowns + tables.entries[e].row]
                     x[place.start + dofs[row + place.column]].residual += outputs[offset + tables.entries[e].output]
             row += kind.width
-    error, total = 0.0, 0.0
+    error, total, bilateral, natural = 0.0, 0.0, 0.0, 0.0
     for i in range(problem.n_smooth):
         size = abs(x[i].residual) * x[i].factor
         total += size
@@ -215,13 +218,15 @@ def set_residual(tables: Tables, k: int, memory: np.ndarray, work: Work) -> floa
                         place = tables.places[group.unknowns + tables.laws[b].unknown]
                         i = place.start + dofs[row + place.column]
                         size = abs(x[i].residual) / x[i].size
+                        bilateral = max(bilateral, size)
                     else:
                         size = _law_residual(tables, g, b, row, offset, element + b - group.law_0, memory, work)
+                        natural = max(natural, size)
                     total += size
-                    if size > error:
-                        error = size
             row += kind.width
             element += group.law_1 - group.law_0
+    work.errors[0], work.errors[1] = bilateral, natural
+    error = max(error, bilateral, natural)
     return error if total < np.inf else np.inf
 
 

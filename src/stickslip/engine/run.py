@@ -74,7 +74,7 @@ class ProgramRun:
         self.first = 0 if start.state is None else start.state.step
         self.first_row = np.zeros(self.record.size)
         self._iterations = np.zeros((CHUNK_ROWS, len(program.solved)), np.int64)
-        self._residuals = np.zeros((CHUNK_ROWS, len(program.solved)))
+        self._residuals = np.zeros((CHUNK_ROWS, program.n_residuals))
         if start.state is None:
             self.first_row[: 1 + start.q.size + start.u.size] = np.concatenate([[start.t], start.q, start.u])
             self.row = self.first_row  # of the last step
@@ -96,6 +96,7 @@ class ProgramRun:
 
         layout = program.layout
         self.program, self.tables, self.stages = program, program.tables, program.solved
+        self.n_residuals = program.n_residuals
         self.memory, self.work = np.zeros(layout.total), workspace(program)
         if self._sizes is not None:
             from stickslip.engine.levels import row_sizes

@@ -39,7 +39,10 @@ class Start(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Steps that are done: a row of results each, iterations and residuals of their stages."""
+    """Steps that are done: a row of results each, iterations and residuals of their stages.
+
+    After those of its stages a step has the residual of its bilateral rows and its natural map (`Program.n_residuals`).
+    """
 
     results: np.ndarray
     iterations: np.ndarray
@@ -65,6 +68,7 @@ class Run(Protocol):
     failure: Failure | None
     seconds: float
     stages: tuple[str, ...]
+    n_residuals: int  # of a step
     columns: dict[str, int]
     first_row: np.ndarray
 

@@ -10,12 +10,12 @@ from stickslip.engine.numbering import Kind
 from stickslip.engine.stage import Stage
 
 
-def sheets_of(stage: StageFunction, kinds: Sequence[Kind]) -> list[Stage]:
-    """The stage's sheet for each part type."""
+def sheets_of(stage: StageFunction, kinds: Sequence[Kind], held: bool = False) -> list[Stage]:
+    """The stage's sheet for each part type; `held`: positions hold the constraints."""
     affine: dict[tuple[Field, ...], bool] = {}
     sheets: list[Stage] = []
     for _ in range(2):
-        sheets = [Stage(kind.type, kind.is_node, affine) for kind in kinds]
+        sheets = [Stage(kind.type, kind.is_node, affine, held) for kind in kinds]
         for sheet in sheets:
             stage(sheet.part, sheet)
         if all(affine.values()):

@@ -58,6 +58,7 @@ class Stage:
     part: PartType
     is_node: bool
     affine: dict[tuple[Field, ...], bool]  # whether positions could be eliminated for all blocks; found on the nodes
+    held: bool = False  # whether positions are moved onto the constraints
     inputs: dict[Field, ca.SX] = field(default_factory=dict)
     unknowns: dict[Field, ca.SX] = field(default_factory=dict)
     guesses: dict[Field, Field | None] = field(default_factory=dict)
@@ -129,13 +130,40 @@ class Stage:
         self.guesses[field] = guess
         return self.unknowns[field]
 
-    def position(self, field: Field, residual: Callable[[ca.SX], ca.SX], guess: Field = f.Q_0) -> ca.SX:
+    def position(
+        self, field: Field, residual: Callable[[ca.SX], ca.SX], guess: Field = f.Q_0, *, at: ca.SX | None = None
+    ) -> ca.SX:
         """The coordinates that solve residual(q) = 0, the kinematic equation of the scheme.
 
         It is solved symbolically where it is affine in q (all built-in bodies), so that q is not an unknown of the stage;
         else q becomes one. The field holds the result after the stage.
+
+        at: the time at which constraints are evaluated there. Where the program asks for it (`held`), the result is then the
+        nearest position that holds them, in the metric of M: moved by dt v with M_0 v = W_0 P and g(at, q) = 0. These are
+        further unknowns of the stage. The row g/dt is a velocity: positions are as exact as the velocities that constraints
+        allow there need.
         """
-        return self.positions([field], lambda q: [residual(q)], guess)[0]
+        if not self.held or at is None:
+            return self.positions([field], lambda q: [residual(q)], guess)[0]
+        q_free = self.positions([Field(f"{field.name}_free", f.Q)], lambda q: [residual(q)], guess)[0]
+        return self.onto_constraints(field, q_free, at)
+
+    def onto_constraints(self, field: Field, q_free: ca.SX, at: ca.SX) -> ca.SX:
+        """The nearest position to `q_free` that holds the constraints, if that is asked for; else `q_free` itself."""
+        if not self.held:
+            return q_free
+        part, t_0, q_0, dt = self.part, self.t_0, self.q_0, self.dt
+        v = self.unknown(Field(f"{field.name}_shift", f.U))
+        P = self.unknown(Field(f"{field.name}_shift.g", f.G))
+        still = ca.SX.zeros(part.n_u)
+
+        def rate(q: ca.SX) -> ca.SX:
+            return part.qdot(at, q, v) - part.qdot(at, q, still)
+
+        q = self.positions([field], lambda q: [q - q_free - dt / 2 * (rate(q_free) + rate(q))])[0]
+        self.equation(part.M(t_0, q_0) @ v - part.W(t_0, q_0).g @ P, for_=v)
+        self.zero(part.g(at, q) / dt, by=P)
+        return q
 
     def positions(
         self, fields: Sequence[Field], residuals: Callable[..., Sequence[ca.SX]], guess: Field = f.Q_0

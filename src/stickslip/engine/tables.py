@@ -35,8 +35,11 @@ SUM, ONCE, OWN = range(3)
 
 # `n` unknowns, the first `n_smooth` of which are not determined by laws; where this problem's rows begin and end in the other
 # tables (the segments of the smooth unknowns up to `segment`). `order` is where its order of elimination begins, `band` the
-# half bandwidth in that order, or one of the two below.
-PROBLEM = _integers("n", "n_smooth", "group_0", "group_1", "segment_0", "segment", "segment_1", "order", "band")
+# half bandwidth in that order, or one of the two below. `dependent` is 1 where its bilateral constraints are known to depend on
+# each other.
+PROBLEM = _integers(
+    *("n", "n_smooth", "group_0", "group_1", "segment_0", "segment", "segment_1", "order", "band", "dependent")
+)
 DENSE, SPARSE = -1, -2
 SMALL = 48  # unknowns, below which dense loops are faster in any case
 

@@ -55,6 +55,7 @@ class Work(NamedTuple):
     matrix: np.ndarray
     entries: np.ndarray  # of a sparse matrix
     right: np.ndarray
+    errors: np.ndarray  # the largest row of constraints, and the natural map of laws
     sizes: np.ndarray  # of the rows of all stages, one below the other
     sweep: np.ndarray
     rows: np.ndarray  # scratch of the elimination
@@ -76,7 +77,7 @@ class Work(NamedTuple):
 INSTRUCTION, IN_CYCLES, IN_CHANGES, RESUMED, DEPENDENT = range(5)
 GO_ON, STOPPED, SOLVED_ELSEWHERE = 1, 2, 3
 
-SOLVE_STAGE, CONTACT_STEP, SOLVE_ISLANDS = range(3)
+SOLVE_STAGE, CONTACT_STEP, SOLVE_ISLANDS, LEAST_FORCES = range(4)
 
 IDLE = -1  # offset of an instance that contributes nothing
 
@@ -100,13 +101,14 @@ def scratch(program: Program) -> Work:
         matrix=np.zeros(size.matrix),
         entries=records(np.zeros(size.entries, ENTRY)),
         right=np.zeros(size.unknowns),
+        errors=np.zeros(2),
         sizes=np.ones(len(program.tables.order)),
         sweep=np.zeros(size.unknowns),
         rows=np.zeros(size.unknowns, np.int64),
         columns=np.zeros(size.unknowns, np.int64),
         signals=np.zeros(5, np.int64),
         solved_by=np.zeros(32, np.int64),
-        apart=np.zeros(3, np.int64 if COMPILED else object),
+        apart=np.zeros(4, np.int64 if COMPILED else object),
         nap=np.zeros(7, np.int64),
         watch=program.watch,
         box=np.zeros((3, program.layout.total if program.watch.size else 0)),

@@ -20,6 +20,7 @@ from stickslip.nonsmooth.sweeps import MEMORY, sweeps
 
 SMALLEST_TOL = 1e-13  # relative; rounding of W r + q reaches it
 ROUNDS, FEW_ROUNDS = 12, 3  # of ADMM and Newton
+FEW = 60  # sweeps of the first rung
 STIFF = 1e4  # kappa of Newton's method: so large that few proximal steps are needed
 
 
@@ -73,6 +74,20 @@ def _sweeps(most: int) -> SolverFunction:
     return run
 
 
+def _few_sweeps(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, int]:
+    """As many sweeps as easy problems need, in thirds: a third that does not gain its share of the digits is the last one.
+
+    A wall of 100 bricks, where sweeps are lost, takes 60 ms with sixty of them and 30 with twenty.
+    """
+    history, work, count = np.zeros((2 * MEMORY + 3, r.size)), _scratch(problem), 0
+    for wanted in (tol ** (1 / 3), tol ** (2 / 3), tol):
+        error, done = sweeps(problem.operator, problem.laws, problem.scales, r, tol, FEW // 3, history, work)
+        count += done
+        if not error < wanted or error < tol:
+            break
+    return r, count
+
+
 def _newton(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, int]:
     _, count = newton(problem.operator, problem.laws, problem.scales, r, tol, STIFF, OUTER, _scratch(problem))
     r, more = polish(problem, r, tol)
@@ -108,7 +123,7 @@ SOLVERS: dict[str, SolverFunction] = {
 # `best`: whether a rung starts from the best that was found so far, or from the given start. The robust method finds
 # more from there than from sweeps that stalled.
 LADDER: tuple[tuple[str, SolverFunction, bool], ...] = (
-    ("gauss-seidel", _sweeps(60), False),
+    ("gauss-seidel", _few_sweeps, False),
     ("robust", _robust(ROUNDS), False),
     ("magnified", magnified, True),
     ("newton", _newton, True),

@@ -23,6 +23,7 @@ class Course:
 
     def __init__(self, model: Model, programs: Mapping[str, Program], start: Start):
         size = programs["motion"].layout.size
+        self._dependent = programs["motion"].dependent
         self.problems, self.elements = Problems(programs, start), programs["motion"].numbering.frictions
         self.n_q, self.n_u, self.n_N, self.n_F = start.q.size, start.u.size, size[LA.N], size[LA.F]
         self.percussions = [size[each] for each in LA.fields]
@@ -65,8 +66,15 @@ class Course:
         return element.is_off(self.modes.closed)
 
     def see(self, t: float, y: np.ndarray) -> dict[Field, np.ndarray]:
-        """The motion (1) at any state in the present modes."""
+        """The motion (1) at any state in the present modes.
+
+        Constraints that depend on each other contradict each other off g = 0, so that trial states of an integrator are moved
+        onto them first.
+        """
         q, u, m = y[: self.n_q], y[self.n_q : self.n_q + self.n_u], self.modes
+        if self._dependent:
+            q = self._nearest(t, q)
+            u = self.problems.project_u(t, q, u, m.closed, m.stick, scale=np.abs(u).max(initial=1.0))[U_1]
         v = self.problems.motion(t, q, u, m.closed, m.stick, m.direction, scale=self.scale)
         self.scale = np.abs(v[A]).max(initial=1.0)
         return v
@@ -98,17 +106,23 @@ class Course:
         counts; else it takes back an error of the integration.
         """
         m, (q_0, u_0) = self.modes, self.copy()
-        for rows, length in self._units:
-            self.q[rows] *= length / np.linalg.norm(self.q[rows])
-        self.q[:] = self.problems.project_q(self.t, self.q, m.closed)[Q_1]
-        for rows, length in self._units:
-            self.q[rows] *= length / np.linalg.norm(self.q[rows])
+        self.q[:] = self._nearest(self.t, self.q)
         if velocities:
             v = self.problems.project_u(self.t, self.q, u_0, m.closed, m.stick, scale=np.abs(u_0).max(initial=1.0))
             self.u[:] = v[U_1]
             if recorded:
                 self.P[:] += percussions_of(v)
         return max(np.abs(self.q - q_0).max(initial=0.0), np.abs(self.u - u_0).max(initial=0.0))
+
+    def _nearest(self, t: float, q: np.ndarray) -> np.ndarray:
+        """Coordinates on the constraints of the modes (4), quaternions on their length."""
+        return self._of_unit_length(self.problems.project_q(t, self._of_unit_length(q), self.modes.closed)[Q_1])
+
+    def _of_unit_length(self, q: np.ndarray) -> np.ndarray:
+        q = q.copy()
+        for rows, length in self._units:
+            q[rows] *= length / np.linalg.norm(q[rows])
+        return q
 
 
 def quaternions(model: Model) -> list[slice]:

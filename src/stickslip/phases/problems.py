@@ -44,7 +44,7 @@ class Routine:
         self._memory[: layout.parameters] = start.parameters
         self._inputs, self._record = layout.places(*inputs), layout.places(*outputs)
         self._slices = slices({each: layout.size[each] for each in expand(outputs)})
-        self._counts = np.zeros(len(program.solved), np.int64), np.zeros(len(program.solved))
+        self._counts = np.zeros(len(program.solved), np.int64), np.zeros(program.n_residuals)
         self._iterations, self._prox = start.max_iterations, start.prox
         self.name = program.solved[0]
 

@@ -41,6 +41,7 @@ class EventRun:
     """One trajectory, see `engine.run.Run`. Iterations count right-hand sides, residuals are the drift from the constraints."""
 
     stages: tuple[str, ...] = ("motion",)
+    n_residuals = 1
     failure: Failure | None
 
     def __init__(self, model: Model, programs: Mapping[str, Program], start: Start, options: EventOptions):

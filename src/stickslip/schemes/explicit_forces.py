@@ -46,11 +46,13 @@ from stickslip.schemes.half_explicit import (
     position,
     record_forces,
 )
-from stickslip.schemes.scheme import Facts, Scheme
+from stickslip.schemes.scheme import Facts
+from stickslip.schemes.velocity_level import VelocityLevel
 
 SymbolicState = tuple[ca.SX, ca.SX, ca.SX]
 Sought = tuple[Field, Field]  # the velocity that is sought, and the one at which its iterations start
 
+SHIFT = Multipliers("P_held")
 U_Y, U_Z = Field("u_Y", U), Field("u_Z", U)
 OPEN_0, OPEN_1 = Field("open_0", N), Field("open_1", N)  # contacts that are open or opening
 
@@ -72,7 +74,7 @@ def trapezoidal_velocity(part: PartType, s: Stage) -> None:
 
 
 @dataclass(frozen=True)
-class HalfExplicitAcceleration(Scheme):
+class HalfExplicitAcceleration(VelocityLevel):
     """The half-explicit trapezoidal rule on acceleration level, Fig. 4; without friction.
 
     >>> import stickslip as ss
@@ -104,9 +106,28 @@ class HalfExplicitAcceleration(Scheme):
         return (initial_gaps,)
 
     def step(self) -> tuple[StageFunction | If, ...]:
-        smooth = (self.end_activity, self.end_forces, trapezoidal_velocity)
+        smooth = (self.hold_prediction, self.end_activity, self.end_forces, trapezoidal_velocity, self.hold_velocity)
         decide = If(CLOSING, then=(free_velocity, impact), otherwise=smooth)
         return self.start_activity, self.start_forces, position, decide
+
+    def hold_prediction(self, part: PartType, s: Stage) -> None:
+        """u_P among the velocities that constraints allow, if q_1 was moved onto them: else accelerations contradict."""
+        self._hold(part, s, U_P)
+
+    def hold_velocity(self, part: PartType, s: Stage) -> None:
+        """The same for u_1."""
+        self._hold(part, s, U_1)
+
+    def _hold(self, part: PartType, s: Stage, velocity: Field) -> None:
+        if s.held:
+            t_1, q_1 = s.t_1, s.known(Q_1)
+            u, P = s.unknown(Field(f"{velocity.name}_held", U), guess=velocity), s.unknown(SHIFT, guess=COLD)
+            s.equation(part.M(t_1, q_1) @ (u - s.known(velocity)) - part.W(t_1, q_1).g @ P.g, for_=u)
+            s.zero(part.g_dot(t_1, q_1, u), by=P.g)
+            s.zero(P.gamma, by=P.gamma)
+            s.zero(P.N, by=P.N)
+            s.zero(P.F, by=P.F)
+            s.update(velocity, u)
 
     def start_activity(self, part: PartType, s: Stage) -> None:
         """Positive for contacts that are open or opening at the start (59)."""
@@ -138,7 +159,7 @@ class HalfExplicitAcceleration(Scheme):
 
 
 @dataclass(frozen=True)
-class ExplicitVelocity(Scheme):
+class ExplicitVelocity(VelocityLevel):
     """The explicit trapezoidal rule on velocity level, Fig. 7.
 
     h_tilde: the force under which velocities are projected (100); "zero": option 2, as in Fig. 8; "h": option 1.
@@ -155,6 +176,7 @@ class ExplicitVelocity(Scheme):
     extra = SPLIT
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.h_tilde not in ("zero", "h"):
             raise OptionError(f'h_tilde = {self.h_tilde!r} of explicit-velocity is neither "zero" nor "h"')
 

@@ -32,13 +32,30 @@ from dataclasses import dataclass
 import casadi as ca
 
 from stickslip.engine.derive import PartType, Percussions
-from stickslip.engine.fields import COLD, ONE, PERCUSSIONS, Q_0, Q_1, SPACES, U_0, U_1, Carry, Field, Multipliers, N, U
+from stickslip.engine.fields import (
+    COLD,
+    ONE,
+    PERCUSSIONS,
+    Q_0,
+    Q_1,
+    SPACES,
+    U_0,
+    U_1,
+    Carry,
+    Field,
+    Multipliers,
+    N,
+    Q,
+    U,
+)
 from stickslip.engine.flow import If, StageFunction
 from stickslip.engine.stage import Stage
 from stickslip.errors import OptionError
 from stickslip.schemes.alpha_motion import CLOSED
-from stickslip.schemes.scheme import Facts, Scheme
+from stickslip.schemes.scheme import Facts
+from stickslip.schemes.velocity_level import VelocityLevel
 
+Q_E = Field("q_E", Q)
 U_P, U_E, U_F = Field("u_P", U), Field("u_E", U), Field("u_F", U)
 P_FORCES_0, P_FORCES_1, LAMBDA = Multipliers("P_0"), Multipliers("P_1"), Multipliers("Lambda")
 GAP_0, GAP_E, GAP_1 = Field("gap_0", N), Field("gap_E", N), Field("gap_1", N)
@@ -67,7 +84,9 @@ def initial_gaps(part: PartType, s: Stage) -> None:
 def position(part: PartType, s: Stage) -> None:
     """q_1 by the trapezoidal rule (51), its gaps, and which contacts close."""
     t_0, t_1, dt, q_0, u_M = s.t_0, s.t_1, s.dt, s.q_0, (s.u_0 + s.known(U_P)) / 2
-    q_1 = s.position(Q_1, lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u_M) + part.qdot(t_1, q_1, u_M)))
+    q_1 = s.position(
+        Q_1, lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u_M) + part.qdot(t_1, q_1, u_M)), at=t_1
+    )
     gap_1 = part.g_N(t_1, q_1) - part.reach(q_0)
     s.update(GAP_1, gap_1)
     s.update(CLOSING, (s.known(GAP_0) > 0) * (gap_1 <= 0))
@@ -124,7 +143,7 @@ def euler(part: PartType, s: Stage) -> ca.SX:
 def predict(part: PartType, s: Stage, open_where: Field) -> None:
     """u_P and lambda_0: an Euler step that ends with a velocity that the constraints at q_E allow (54, 115, 116)."""
     t_0, t_1, dt, q_0, u_0 = s.t_0, s.t_1, s.dt, s.q_0, s.u_0
-    q_E = euler(part, s)
+    q_E = s.onto_constraints(Q_E, euler(part, s), t_1)
     u_P = s.unknown(U_P, guess=U_0)
     P = s.unknown(P_FORCES_0, guess=COLD)  # dt lambda_0
     s.equation(part.M(t_0, q_0) @ (u_P - u_0) - dt * part.h(t_0, q_0, u_0) - part.W(t_0, q_0) @ P, for_=u_P)  # (54)
@@ -154,7 +173,7 @@ def output(part: PartType, s: Stage) -> None:
 
 
 @dataclass(frozen=True)
-class HalfExplicit(Scheme):
+class HalfExplicit(VelocityLevel):
     """The half-explicit scheme on velocity level, Fig. 9: trapezoidal rule for forces, jumps for impacts.
 
     variant: which position decides whether a contact closes in a step; "galerkin": q_1 (51), as in Fig. 9; "brasey":
@@ -181,6 +200,7 @@ class HalfExplicit(Scheme):
     extra = SPLIT
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.variant not in ("galerkin", "brasey"):
             raise OptionError(f'variant = {self.variant!r} of half-explicit is neither "galerkin" nor "brasey"')
 

@@ -37,7 +37,8 @@ from stickslip.schemes.half_explicit import (
     position,
     predict,
 )
-from stickslip.schemes.scheme import Facts, Scheme
+from stickslip.schemes.scheme import Facts
+from stickslip.schemes.velocity_level import VelocityLevel
 
 REFINEMENT = 10  # of an impulsive step, after Table 3
 
@@ -55,7 +56,7 @@ def free_prediction(part: PartType, s: Stage) -> None:
 
 
 @dataclass(frozen=True)
-class HalfExplicitAdaptive(Scheme):
+class HalfExplicitAdaptive(VelocityLevel):
     """The half-explicit scheme of Fig. 24: steps of dt, and of dt/10 where a contact closes; see `solution.t`.
 
     >>> import stickslip as ss

@@ -31,7 +31,8 @@ from stickslip.engine.fields import PERCUSSIONS, Q_1, U_0, U_1, Field, N
 from stickslip.engine.flow import StageFunction
 from stickslip.engine.stage import Stage
 from stickslip.errors import OptionError, unknown_name
-from stickslip.schemes.scheme import Facts, Scheme
+from stickslip.schemes.scheme import Facts
+from stickslip.schemes.velocity_level import VelocityLevel
 
 GAP = Field("gap", N)
 GYROSCOPIC = ("no work", "printed")
@@ -40,7 +41,9 @@ GYROSCOPIC = ("no work", "printed")
 def drift(part: PartType, s: Stage) -> None:
     """q_1 with the velocity of the start of the step, and its gaps (39)."""
     t_0, t_1, dt, q_0, u_0 = s.t_0, s.t_1, s.dt, s.q_0, s.u_0
-    q_1 = s.position(Q_1, lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u_0) + part.qdot(t_1, q_1, u_0)))
+    q_1 = s.position(
+        Q_1, lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u_0) + part.qdot(t_1, q_1, u_0)), at=t_1
+    )
     s.update(GAP, part.g_N(t_1, q_1) - part.reach(q_0))
 
 
@@ -67,7 +70,7 @@ def velocity_laws(part: PartType, s: Stage, P: Percussions, *, before: tuple[Any
 
 
 @dataclass(frozen=True)
-class Moreau(Scheme):
+class Moreau(VelocityLevel):
     """Moreau's time-stepping scheme: explicit in the forces, impact laws on velocity level.
 
     gyroscopic: forces of spinning bodies at the mean of both velocities, where they do "no work", or as "printed" at u_0.
@@ -90,6 +93,7 @@ class Moreau(Scheme):
     )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_gyroscopic(self.name, self.gyroscopic)
 
     def step(self) -> tuple[StageFunction, ...]:

@@ -27,13 +27,14 @@ from stickslip.engine.fields import PERCUSSIONS, Q_1, U_0, U_1, Field, U
 from stickslip.engine.flow import StageFunction
 from stickslip.engine.stage import Stage
 from stickslip.schemes.moreau import GAP, check_gyroscopic, force, velocity_laws
-from stickslip.schemes.scheme import Facts, Scheme
+from stickslip.schemes.scheme import Facts
+from stickslip.schemes.velocity_level import VelocityLevel
 
 U_FREE = Field("u_free", U)
 
 
 @dataclass(frozen=True)
-class MoreauJean(Scheme):
+class MoreauJean(VelocityLevel):
     """Classic explicit Moreau-Jean scheme: explicit Euler with impacts at the end of the step.
 
     gyroscopic: forces of spinning bodies at the mean of both velocities, where they do "no work", or as "printed" at u_0.
@@ -56,6 +57,7 @@ class MoreauJean(Scheme):
     )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_gyroscopic(self.name, self.gyroscopic)
 
     def step(self) -> tuple[StageFunction, ...]:
@@ -65,7 +67,9 @@ class MoreauJean(Scheme):
         """q_1, the velocity u_free without percussions, and the gaps that decide about contact."""
         t_0, t_1, dt, q_0, u_0 = s.t_0, s.t_1, s.dt, s.q_0, s.u_0
         u_free = s.unknown(U_FREE, guess=U_0)
-        s.position(Q_1, lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u_0) + part.qdot(t_1, q_1, u_0)))  # (43)
+        s.position(
+            Q_1, lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u_0) + part.qdot(t_1, q_1, u_0)), at=t_1
+        )  # (43)
         h = force(part, self.gyroscopic, (t_0, q_0, u_0), u_free)
         s.equation(part.M(t_0, q_0) @ (u_free - u_0) - dt * h, for_=u_free)  # (44)
         s.update(GAP, part.g_N(t_0, q_0) - part.reach(q_0) + dt / 2 * part.g_N_dot(t_0, q_0, u_0))  # (47)

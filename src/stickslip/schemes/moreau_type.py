@@ -33,7 +33,8 @@ from stickslip.engine.fields import PERCUSSIONS, Q_1, U_0, U_1
 from stickslip.engine.flow import StageFunction
 from stickslip.engine.stage import Stage
 from stickslip.schemes.moreau import GAP, drift, velocity_laws
-from stickslip.schemes.scheme import Facts, Scheme
+from stickslip.schemes.scheme import Facts
+from stickslip.schemes.velocity_level import VelocityLevel
 
 
 def initial_gap(part: PartType, s: Stage) -> None:
@@ -42,7 +43,7 @@ def initial_gap(part: PartType, s: Stage) -> None:
 
 
 @dataclass(frozen=True)
-class MoreauSymmetric(Scheme):
+class MoreauSymmetric(VelocityLevel):
     """Symmetric Moreau-type scheme: Moreau's with the trapezoidal rule for the forces.
 
     >>> import stickslip as ss
@@ -91,7 +92,7 @@ class MoreauSymmetric(Scheme):
 
 
 @dataclass(frozen=True)
-class MoreauVariational(Scheme):
+class MoreauVariational(VelocityLevel):
     """Variational Moreau-type scheme: a variational integrator between impacts, in terms of momenta.
 
     Hamilton's principle is discretised in coordinates, so it needs qdot = u. For rigid bodies with quaternions take the

@@ -107,6 +107,7 @@ class Scheme:
             results=(*RESULTS, *self.extra),
             detected=detected,
             name=self.name,
+            project=self.options.get("project", "never"),
         )
 
     def start(self, compiled: Any, start: Start) -> Run:

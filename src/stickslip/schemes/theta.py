@@ -31,13 +31,14 @@ from stickslip.engine.fields import PERCUSSIONS, Q_1, U_0, U_1, Field, N, Q
 from stickslip.engine.flow import StageFunction
 from stickslip.engine.stage import Stage
 from stickslip.errors import OptionError
-from stickslip.schemes.scheme import Facts, Scheme
+from stickslip.schemes.scheme import Facts
+from stickslip.schemes.velocity_level import VelocityLevel
 
 Q_M, GAP = Field("q_M", Q), Field("gap", N)
 
 
 @dataclass(frozen=True)
-class Theta(Scheme):
+class Theta(VelocityLevel):
     """Jean's theta method: forces are weighted 1 - theta at the start and theta at the end of the step.
 
     >>> import stickslip as ss
@@ -63,6 +64,7 @@ class Theta(Scheme):
         )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not isinstance(self.theta, int | float) or not 0 <= self.theta <= 1:
             raise OptionError(
                 f"theta = {self.theta!r} must be a number from 0 (explicit) to 1 (implicit); "
@@ -87,7 +89,9 @@ class Theta(Scheme):
         u_1 = s.unknown(U_1, guess=U_0)
         P = s.unknown(PERCUSSIONS)
         u = (1 - theta) * u_0 + theta * u_1
-        q_1 = s.position(Q_1, lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u) + part.qdot(t_1, q_1, u)))  # (1)
+        q_1 = s.position(
+            Q_1, lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u) + part.qdot(t_1, q_1, u)), at=t_1
+        )  # (1)
         force = (1 - theta) * part.h(t_0, q_0, u_0) + theta * part.h(t_1, q_1, u_1)
         W_0, W_M, W_1 = part.W(t_0, q_0), part.W(t_M, q_M), part.W(t_1, q_1)
         W_g, W_gamma = (1 - theta) * W_0.g + theta * W_1.g, (1 - theta) * W_0.gamma + theta * W_1.gamma

@@ -144,7 +144,9 @@ def _unfinished(path: Path) -> Solution:
         about = part.about["provenance"]
         stages = tuple(part.about["stages"])
         columns: dict[str, list[np.ndarray]] = {name: [array] for name, array in part.first.items()}
-        iterations, residuals, seconds = [np.zeros((0, len(stages)), np.int32)], [np.zeros((0, len(stages)))], 0.0
+        iterations: list[np.ndarray] = []
+        residuals: list[np.ndarray] = []
+        seconds = 0.0
         for frame in part.chunks():
             for name, parts in columns.items():
                 parts.append(frame.arrays[name])
@@ -159,7 +161,13 @@ def _unfinished(path: Path) -> Solution:
         return Solution(
             **own,
             extra={n.removeprefix("extra."): a for n, a in arrays.items() if n.startswith("extra.")},
-            stats=Stats(stages, np.concatenate(iterations), np.concatenate(residuals), seconds, taken),
+            stats=Stats(
+                stages,
+                np.concatenate(iterations or [np.zeros((0, len(stages)), np.int32)]),
+                np.concatenate(residuals or [np.zeros((0, len(stages)))]),
+                seconds,
+                taken,
+            ),
             names=_names(part.about["names"]),
             provenance=about,
             state=state,

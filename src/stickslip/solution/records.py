@@ -65,7 +65,8 @@ class Names:
 class Stats(ShownAsText):
     """What the steps cost: iterations and final residual of every stage of every step, and the time of the whole run.
 
-    A stage that a step did not need has 0 iterations and the residual 0 there.
+    A stage that a step did not need has 0 iterations and the residual 0 there. Two more columns of `residuals` tell apart
+    what `bilateral_residual` and `natural_map` of the step are; event-driven runs have none.
 
     >>> stats = Stats(("position", "velocity"), np.array([[3, 1], [2, 1]]), np.full((2, 2), 1e-10), wall_time=2e-5)
     >>> stats.mean_iterations
@@ -106,7 +107,24 @@ class Stats(ShownAsText):
     @property
     def max_residuals(self) -> np.ndarray:
         """Largest final residual of each stage."""
-        return self.residuals.max(axis=0, initial=0.0)
+        return self.residuals[:, : len(self.stages)].max(axis=0, initial=0.0)
+
+    @property
+    def bilateral_residual(self) -> np.ndarray:
+        """Of every step: the largest residual of its bilateral constraints, on the levels that its stages solve."""
+        return self._further(0, "bilateral constraints")
+
+    @property
+    def natural_map(self) -> np.ndarray:
+        """Of every step: the natural map of its contacts and friction, relative to the same sizes as `tol`."""
+        return self._further(1, "contacts and friction")
+
+    def _further(self, column: int, what: str) -> np.ndarray:
+        if self.residuals.shape[1] != len(self.stages) + 2:
+            raise OptionError(
+                f"this run did not keep the residuals of {what} apart: it is event-driven, or an older file"
+            )
+        return self.residuals[:, len(self.stages) + column]
 
     def __repr__(self) -> str:
         return f"<Stats: {self.steps} steps in {self.wall_time:.3g} s, stages {', '.join(self.stages)}>"

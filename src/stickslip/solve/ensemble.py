@@ -169,7 +169,7 @@ def run_many(
     chunk = int(min(CHUNK_ROWS, max(1, later[-1] if later.size else 1)))
     rows = np.zeros((chunk + 1, run.record.size))
     iterations = np.zeros((chunk, len(run.stages)), np.int64)
-    residuals = np.zeros((chunk, len(run.stages)))
+    residuals = np.zeros((chunk, run.program.n_residuals))
     blank = np.zeros(layout.total)
     code, state = run.program, (blank, run.memory, run.work, run.options, run.clock)
     given, scratch = (places, np.ascontiguousarray(inputs[mine])), (rows, iterations, residuals, NOTHING)

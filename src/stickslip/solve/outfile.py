@@ -91,7 +91,7 @@ class FileRecorder(Recorder):
     def flush(self) -> None:
         """Write what has come since the last time."""
         width, stages = self.run.first_row.size, len(self.run.stages)
-        empty = Rows(np.zeros((0, width)), np.zeros((0, stages), np.int64), np.zeros((0, stages)))
+        empty = Rows(np.zeros((0, width)), np.zeros((0, stages), np.int64), np.zeros((0, self.run.n_residuals)))
         kept = (self._rows, self._iterations, self._residuals)
         rows, iterations, residuals = (np.concatenate([e, *parts]) for e, parts in zip(empty, kept, strict=True))
         iterations = iterations.astype(COUNTS)
@@ -153,7 +153,7 @@ def finish(path: Path, part: PartFile, run: Run, ready: Prepared, provenance: di
         provenance["kept"] = part.about["provenance"]["kept"]
 
     def pieces() -> Iterator[tuple[dict[str, np.ndarray], tuple[np.ndarray, np.ndarray]]]:
-        yield part.first, (np.zeros((0, stages), COUNTS), np.zeros((0, stages)))
+        yield part.first, (np.zeros((0, stages), COUNTS), np.zeros((0, run.n_residuals)))
         for frame in part.chunks():
             if len(frame.arrays["array.t"]):
                 yield {n: frame.arrays[n] for n in names}, (frame.arrays["iterations"], frame.arrays["residuals"])

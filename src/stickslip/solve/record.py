@@ -92,7 +92,7 @@ class Recorder:
         arrays = recorded(split(run, kept))
         stages = len(run.stages)
         iterations = np.concatenate([np.zeros((0, stages), COUNTS), *self._iterations])
-        residuals = np.concatenate([np.zeros((0, stages)), *self._residuals])
+        residuals = np.concatenate([np.zeros((0, run.n_residuals)), *self._residuals])
         taken, solved_by = run.done if self.every > 1 else None, getattr(run, "solved_by", {})
         stats = Stats(run.stages, iterations, residuals, run.seconds, taken, solved_by)
         system, rows = ready.model.system, len(kept)

@@ -312,8 +312,8 @@ class Stepper:
         row = run.look_ahead(high)
         run.row, run.done = row, run.done + 1
         run.clock = run.clock._replace(start=float(row[0]) - (run.first + run.done) * run.clock.step)
-        nothing = np.zeros((1, len(run.stages)))
-        return Rows(row[None, :], nothing.astype(np.int64), nothing)
+        nothing = np.zeros((1, len(run.stages)), np.int64), np.zeros((1, run.n_residuals))
+        return Rows(row[None, :], *nothing)
 
 
 def stepper(

@@ -236,9 +236,9 @@ class SwitchingRun(ProgramRun):
         if rest is not None:
             pieces.append(rest)
         elif left > 0.0:
-            self.failure = self._describe(max(0, int(np.argmax(self._residuals[0]))), 0)
-            nothing = np.zeros((0, len(self.stages)))
-            return Rows(np.zeros((0, self.record.size + self.values.size)), nothing.astype(np.int64), nothing)
+            self.failure = self._describe(max(0, int(np.argmax(self._residuals[0, : len(self.stages)]))), 0)
+            nothing = (array[:0].copy() for array in (self._iterations, self._residuals))
+            return Rows(np.zeros((0, self.record.size + self.values.size)), *nothing)
         results, iterations, residuals = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
         summed, row = percussions(self.columns), results[-1].copy()
         row[summed], row[0] = results[:, summed].sum(axis=0), end

@@ -54,7 +54,7 @@ class StageDerivative:
     def __init__(self, stage: StageFunction, program: Program, wrt: Sequence[int]):
         numbering = program.numbering
         self.kinds, self.size, self._rows = numbering.kinds, numbering.size, numbering.rows
-        sheets = sheets_of(stage, self.kinds)
+        sheets = sheets_of(stage, self.kinds, program.held)
         self.known = list(dict.fromkeys(f for sheet in sheets for f in sheet.inputs))
         self.unknowns = list(dict.fromkeys(f for sheet in sheets for f in sheet.unknowns))
         self.updated = list(dict.fromkeys(f for sheet in sheets for f in sheet.updates))

@@ -1,0 +1,94 @@
+"""Whether bilateral constraints of a model depend on each other, as it is declared."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import splu
+
+from stickslip.engine.check import coupled
+from stickslip.engine.numbering import Numbering
+
+# Singular values of force directions of unit length: initial states hold constraints up to 1e-6 and better.
+DEPENDENT = 1e-5
+ASIDE = 1e-2  # how far from the initial state another look is taken
+MOST_DENSE = 400  # constraints in one mechanism, beyond which a sparse factorisation decides
+
+
+class Dependence(NamedTuple):
+    """Whether constraints depend on each other, and whether they do so only where g = 0.
+
+    Doubled joints, and the two hinges of a door, depend on each other everywhere; the joints of Bennett's linkage only while
+    they hold.
+    """
+
+    dependent: bool
+    on_constraints_only: bool
+
+
+def dependence_of(numbering: Numbering) -> Dependence:
+    """How the constraints g of a model depend on each other, at and near its declared initial state.
+
+    >>> import stickslip as ss
+    >>> from stickslip.engine.derive import derive
+    >>> dependence_of(Numbering(derive(ss.benchmarks.slider_crank(parts=True))))
+    Dependence(dependent=False, on_constraints_only=False)
+    """
+    q = numbering.model.system.q_initial
+    there = _excess(numbering, q)
+    if not there:
+        return Dependence(False, False)
+    aside = np.random.default_rng(0).uniform(-ASIDE, ASIDE, q.size) * max(1.0, float(np.abs(q).max(initial=0.0)))
+    return Dependence(True, _excess(numbering, q + aside) < there)
+
+
+def _excess(numbering: Numbering, q: np.ndarray) -> int:
+    """How many constraints are too many at q; mechanisms that share no body are looked at one by one."""
+    system = numbering.model.system
+    joining = [kind for kind in numbering.part_kinds if kind.type.n["g"] and len(kind.members)]
+    if not joining:
+        return 0
+    values = np.array(list(system.parameter_values().values()))
+    mechanism = np.empty(len(system.blocks), np.int64)
+    for k, blocks in enumerate(coupled(len(system.blocks), [kind.blocks for kind in joining])):
+        mechanism[blocks] = k
+    entries = []
+    for kind in joining:
+        W = numbering.evaluate(kind, "W_g", 0.0, q, values)
+        rows, columns = numbering.rows(kind, "u")[:, :, None], numbering.rows(kind, "g")[:, None, :]
+        of = np.repeat(mechanism[kind.blocks[:, 0]], W[0].size)
+        entries.append(
+            (of, np.broadcast_to(rows, W.shape).ravel(), np.broadcast_to(columns, W.shape).ravel(), W.ravel())
+        )
+    of, row, column, value = (np.concatenate(parts) for parts in zip(*entries, strict=True))
+    if not np.isfinite(value).all():
+        return 0
+    mass = np.sqrt(_mass(numbering, q, values))
+    order = np.argsort(of, kind="stable")
+    ends = np.flatnonzero(np.diff(of[order])) + 1
+    return sum(_columns_too_many(row[own], column[own], value[own] / mass[row[own]]) for own in np.split(order, ends))
+
+
+def _mass(numbering: Numbering, q: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The diagonal of the mass matrix."""
+    out = np.zeros(numbering.size["u"])
+    for kind in numbering.part_kinds:
+        if kind.type.has_mass:
+            M = numbering.evaluate(kind, "M", 0.0, q, values)
+            np.add.at(out, numbering.rows(kind, "u"), np.diagonal(M, axis1=1, axis2=2))
+    return np.where(out > 0, out, 1.0)
+
+
+def _columns_too_many(row: np.ndarray, column: np.ndarray, value: np.ndarray) -> int:
+    """Columns of a matrix, brought to unit length, less its rank."""
+    row, column = (np.unique(each, return_inverse=True)[1] for each in (row, column))
+    W = sparse.csc_matrix((value, (row, column)))
+    length = np.sqrt(np.asarray(W.multiply(W).sum(axis=0)).ravel())
+    W = W @ sparse.diags(1 / np.where(length > 0, length, 1.0))
+    if W.shape[1] <= MOST_DENSE:
+        return int(W.shape[1] - (np.linalg.svd(W.toarray(), compute_uv=False) > DEPENDENT).sum())
+    tiny = -1e-3 * DEPENDENT**2 * sparse.eye(W.shape[1])  # so that nothing is exactly singular
+    pivots = splu(sparse.bmat([[sparse.eye(W.shape[0]), W], [W.T, tiny]], format="csc")).U.diagonal()
+    return int((np.abs(pivots) < DEPENDENT**2).sum())
