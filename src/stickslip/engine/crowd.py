@@ -160,7 +160,7 @@ class Crowd:
                     self._note(means)
                     return error
         short = options._replace(attempt_0=0, attempt_1=1, iterations=NEWTON)
-        counts, sizes = np.zeros(len(tables.problems), np.int64), np.zeros(len(tables.problems))
+        counts, sizes = np.zeros(len(tables.problems), np.int64), np.zeros(len(tables.problems) + 2)
         start = work.start.copy()  # which Newton's method forgets
         if newton_stage(tables, k, memory, work, short, 1.0, counts, sizes):
             work.solved_by[0] -= 1  # it has a name of its own
