@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import stickslip as ss
 from stickslip.math import absolute, cos, maximum, minimum, sin, sqrt, where
+from stickslip.solve.alarm import energy_alarm
 from test_orders_in_space import rattleback
 
 
@@ -172,3 +174,19 @@ def test_restitution_at_the_touch_is_newtons_law():
         assert s.u[first, 0] == pytest.approx(e * np.sqrt(2 * 9.81), rel=1e-12)
     with pytest.raises(ss.OptionError, match="restitution of rattle"):
         ss.Rattle(restitution="late")
+
+
+def test_rounding_and_tolerance_at_rest_are_no_rise():
+    """A house of cards that stands: nothing moves, so that shares of what moves are rounding. A true rise is still seen."""
+    system = ss.benchmarks.card_house(levels=1, mu=0.3)
+    solution = solve(system, 0.05, 1e-3)
+
+    def risen(share: float) -> ss.Solution:
+        """By a share of the energy, from the middle of the run on."""
+        late = np.arange(len(solution)) >= len(solution) // 2
+        return replace(solution, potential=solution.potential * (1 + share * late))
+
+    for share in (5e-10, 1e-7):  # rounding, and what the tolerance of detected contacts leaves open
+        energy_alarm(risen(share), system)
+    with pytest.warns(ss.EnergyWarning, match="energy rises by"):
+        energy_alarm(risen(1e-5), system)

@@ -24,7 +24,7 @@ LASTING, PASSING, STEPS = 0.1, 0.5, 5.0
 DIP = 2  # rows on both sides
 # Work from outside is integrated by the trapezoidal rule, and known to this share of all that went in and out.
 ACCURACY = 0.05
-ROUNDING = 1e-9
+ROUNDING = 1e-9  # share of the energy itself: a rise below it is rounding or tolerance, also where nothing moves
 LOOKED_AT = 500_000  # rows in the first pass
 
 
@@ -36,7 +36,7 @@ def energy_alarm(solution: Solution, system: System) -> None:
     if len(energy) < 2 or not np.isfinite(energy).all():
         return
     moves = max(float(kinetic.max()), float(potential.max() - potential.min()))
-    moves = max(moves, ROUNDING * float(np.abs(energy).max()))
+    moves = max(moves, ROUNDING / LASTING * float(np.abs(energy).max()))
     # Not even above the lowest value before: a bound of what `_rise` finds above the lowest that is no dip.
     if float((energy - np.minimum.accumulate(energy)).max()) <= moves * (LASTING + STEPS / len(energy)):
         return
@@ -82,7 +82,9 @@ def _energies(solution: Solution, system: System) -> tuple[np.ndarray, np.ndarra
 
 def _known_to(solution: Solution) -> float:
     """Energy that the tolerance leaves open: contacts and joints are met to it, and their mean forces do work along it."""
-    impulse = sum(float(np.abs(P).sum()) for P in (solution.P_N, solution.P_g))
+    given = (solution.P_N, solution.P_g)
+    detected = () if solution.contacts is None else (solution.contacts.P_N,)
+    impulse = sum(float(np.abs(P).sum()) for P in (*given, *detected))
     return float(solution.provenance.get("tol", 0.0)) * impulse / float(solution.t[-1] - solution.t[0])
 
 
