@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import stickslip as ss
+from stickslip.engine import rescue
 from stickslip.engine.newton import ATTEMPTS
 from stickslip.engine.run import ATTEMPTED
 
@@ -95,3 +96,24 @@ def test_convergence_errors_are_pickled():
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.step, again.names) == ("no", 3, ("tip",))
     assert np.array_equal(again.solution.q, part.q)
+
+
+def test_a_solver_that_only_seems_to_solve_a_stage_is_not_counted(monkeypatch):
+    """Newton's method tests what another solver has found: what fails there was not solved, and no count is negative."""
+
+    def boast(tables, k, memory, work, options, layout):
+        before = memory.copy()
+        out = honest(tables, k, memory, work, options, layout)
+        memory[:] = before
+        boasts.append(k)
+        return out._replace(solved=True, early=0.0)
+
+    boasts, honest = [], rescue.rescue
+    monkeypatch.setattr(rescue, "rescue", boast)
+    system = hard.stack(6, e=0.2, seed=10, space=False)
+    with pytest.raises(ss.ConvergenceError) as error:
+        ss.solve(system, t_end=0.04, dt=2e-3, method="generalized-alpha", progress=False)
+    counts = error.value.solution.stats.solved_by
+    assert boasts
+    assert set(counts) <= set(ATTEMPTED)
+    assert min(counts.values()) > 0

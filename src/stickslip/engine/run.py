@@ -169,11 +169,12 @@ class ProgramRun:
             self._awake()  # parameters have changed
         cheap = self.options._replace(attempt_1=CHEAP)
         evaluate = None if self.crowd is None else self.options._replace(attempt_1=1, iterations=0)
-        options, where = evaluate or cheap, (-1, -1)
+        options, where, rescuer = evaluate or cheap, (-1, -1), ""
         signals[RESUMED] = 0
         while True:
             alone = self._early or options is not cheap
             loop, until = self.program.kept.get(LOOP) or self._first_loop(), done + 1 if alone else last
+            passed = int(self.work.solved_by[0])
             done, failed = loop(
                 tables,
                 begin,
@@ -189,6 +190,10 @@ class ProgramRun:
                 rows,
                 *stats,
             )
+            if rescuer and self.work.solved_by[0] > passed and (failed < 0 or where != (done, signals[INSTRUCTION])):
+                self.work.solved_by[0] -= 1  # Newton's method only tested what was found
+                self.rescued_by[rescuer] = self.rescued_by.get(rescuer, 0) + 1
+            rescuer = ""
             if failed < 0 and self._early:
                 self._early, self.memory[self.program.layout.places(EARLY)] = False, 0.0
             if failed < 0 and alone and done == until < last:
@@ -207,7 +212,7 @@ class ProgramRun:
             tried = tried + 1 if where == (done, signals[INSTRUCTION]) else 1
             where = (done, int(signals[INSTRUCTION]))
             if tried == 1:
-                self._rescue(failed)  # finds the solution, or at least a better start
+                rescuer = self._rescue(failed)
                 options = cheap
             elif tried == 2:
                 allow_sweeps(tables, self.work)
@@ -223,21 +228,20 @@ class ProgramRun:
         self._iterations[row, k] += 1
         return self.crowd.solve(self.tables, k, self.memory, self.work, self.options)
 
-    def _rescue(self, failed: int) -> bool:
-        """Find a better start for a stage that the compiled attempts did not solve."""
+    def _rescue(self, failed: int) -> str:
+        """Find a better start for a stage that the compiled attempts did not solve; by what, if it looks like a solution."""
         from stickslip.engine.rescue import Rescue, rescue
 
         if self.crowd is not None and self.tables.problems[failed]["n"] > MOST_DENSE:
             nothing = np.zeros(int(self.tables.problems[failed]["n"]))
             self._trouble = Rescue(False, np.inf, ("contact sweeps", "robust"), None, False, nothing)
-            return False
+            return ""
         self._trouble = rescue(self.tables, failed, self.memory, self.work, self.options, self.program.layout)
         self._early = self._early or self._trouble.early > 0.0
-        if self._trouble.solved:
-            solvers = [name for name in self._trouble.solvers if name != "start"]
-            by = "contacts closed early" if self._trouble.early > 0.0 else (solvers or ["robust"])[-1]
-            self.rescued_by[by] = self.rescued_by.get(by, 0) + 1
-        return self._trouble.solved
+        if not self._trouble.solved:
+            return ""
+        solvers = [name for name in self._trouble.solvers if name != "start"]
+        return "contacts closed early" if self._trouble.early > 0.0 else (solvers or ["robust"])[-1]
 
     def _first_loop(self) -> Callable[..., tuple[int, int]]:
         """The compiled loop. Numba looks at the types of all arguments at the first call (0.2 ms); later ones go directly.
@@ -294,9 +298,18 @@ class ProgramRun:
         """A step was looked at, which ends with this row; its marks are still in the memory."""
 
     @property
+    def counts(self) -> tuple[np.ndarray, dict[str, int]]:
+        """How often each attempt and each other solver succeeded: to be set back where steps are repeated."""
+        return self.work.solved_by.copy(), dict(self.rescued_by)
+
+    @counts.setter
+    def counts(self, counts: tuple[np.ndarray, dict[str, int]]) -> None:
+        self.work.solved_by[:], self.rescued_by = counts[0], dict(counts[1])
+
+    @property
     def solved_by(self) -> dict[str, int]:
         """How many stages each means has solved: Newton's method from its first start, from zero, or what came after."""
-        own = {"newton": -sum(self.rescued_by.values())}  # whose last test counts as one
+        own: dict[str, int] = {}
         for name, count in zip(ATTEMPTED, self.work.solved_by, strict=False):
             own[name] = own.get(name, 0) + int(count)
         own = {**self.swept, **own, **self.rescued_by}
@@ -351,9 +364,9 @@ class ProgramRun:
             self._awake()
             self.memory[:] = before
             if last > first:
-                stats = self._iterations.copy(), self._residuals.copy()
+                stats, counts = (self._iterations.copy(), self._residuals.copy()), self.counts
                 self._call(NOTHING, self.program.step, self.program.carry, first, last, rows)
-                self._iterations[:], self._residuals[:] = stats
+                (self._iterations[:], self._residuals[:]), self.counts = stats, counts
         n = last - first
         self.done += n
         if n:

@@ -140,7 +140,7 @@ class SwitchingRun(ProgramRun):
         done: list[Rows] = []
         left = count
         while left and self.failure is None:
-            before, counts = self.memory.copy(), self.work.solved_by.copy()
+            before, counts = self.memory.copy(), self.counts
             place = (self.row, self.first, self.done)
             rows = super().step(left)
             if not len(rows.results):
@@ -154,7 +154,7 @@ class SwitchingRun(ProgramRun):
             k = int(turned[0])
             event = bool((wanted[k] & self.rules.events).any())
             self._awake()
-            self.memory[:], self.work.solved_by[:], self.failure = before, counts, None
+            self.memory[:], self.counts, self.failure = before, counts, None
             self.row, self.first, self.done = place
             first = k if event else k + 1
             if first:
