@@ -4,6 +4,7 @@ STICKSLIP_SEARCH multiplies the number of random problems (1: a minute on one co
 """
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
@@ -211,6 +212,39 @@ def test_local_file_with_bilateral_rows(tmp_path):
         assert set(file["fclib_local"]) >= {"W", "V", "R", "vectors", "info", "spacedim"}
     again = load_fclib(tmp_path / "local.hdf5")
     assert np.allclose(solve(again).velocity, solve(box).velocity, atol=1e-7)
+
+
+@pytest.mark.parametrize("radius", [0.0, 1e-18])
+def test_friction_of_a_contact_that_stays_open_is_left_out_of_the_file(tmp_path, radius):
+    """Its normal row is gone and its bound is zero: no other row sees it."""
+    problem = random_contacts(np.random.default_rng(4), 6, dimension=2)
+    rows, n = np.delete(np.arange(problem.n_rows), problem.n_rows - 2), problem.n_contacts
+    old = contacts(problem.W, problem.q, problem.laws.mu[1::2]).laws
+    kept = np.delete(np.arange(2 * n), 2 * n - 2)
+    bound = np.zeros(kept.size)
+    bound[-1] = radius
+    start, normal = np.arange(kept.size), np.append(old.normal[kept][:-1], -1)
+    laws = old._replace(
+        kind=old.kind[kept], start=start, size=old.size[kept], normal=normal, radius=bound,
+        mu=np.append(old.mu[kept][:-1], 0.0), element=np.append(old.element[:-1], kept.size),
+    )  # fmt: skip
+    open_one = replace(contacts(problem.W, problem.q, np.ones(n)), laws=laws, W_given=problem.W[rows][:, rows].tocsr(),
+                       q_given=problem.q[rows])  # fmt: skip
+    open_one.save(tmp_path / "open.hdf5")
+    again = load_fclib(tmp_path / "open.hdf5")
+    assert again.n_rows == 2 * (n - 1)
+    assert np.array_equal(again.laws.mu[1::2], laws.mu[1:-1:2])
+    assert np.allclose(solve(again).reaction, solve(open_one).reaction[:-1], atol=1e-7)
+    with pytest.raises(ss.OptionError, match=f"element {n - 1} is not a contact with friction"):
+        replace(open_one, laws=laws._replace(radius=bound + 0.1)).save(tmp_path / "bounded.hdf5")
+
+
+def test_a_large_problem_is_printed_in_one_line():
+    text = repr(tower(10))
+    assert len(text) < 160
+    assert "40 normal, 40 friction, 0 bilateral" in text
+    assert "bodies with 60 velocities" in text
+    assert "4 bilateral" in repr(hung_box())
 
 
 def test_text_of_siconos(tmp_path):

@@ -107,10 +107,9 @@ def _matrix(group: Any) -> sp.csc_matrix:
 def save_fclib(problem: Problem, path: str | Path) -> None:
     """Write a problem in FCLIB's format: global where its bodies are known, else local."""
     laws = problem.laws
-    contact, size = _order(problem)
-    bilateral = np.setdiff1d(np.arange(problem.n_rows), contact)
-    balls = laws.kind == BALL
-    mu = np.zeros(contact.size // size) if not balls.any() else laws.mu[balls]
+    contact, size, balls = _order(problem)
+    bilateral = np.flatnonzero(np.repeat(laws.kind == ZERO, laws.size))
+    mu = laws.mu[balls]
     with h5py.File(path, "w") as file:
         is_global = problem.M is not None and problem.H is not None
         group = file.create_group("fclib_global" if is_global else "fclib_local")
@@ -133,31 +132,46 @@ def save_fclib(problem: Problem, path: str | Path) -> None:
                 _write(group, "R", problem.W[bilateral][:, bilateral])
                 vectors["s"] = problem.q[bilateral]
         vectors["mu"] = mu
-        if (laws.radius > 0).any():
+        if (laws.radius[balls] > 0).any():
             vectors["radius"] = laws.radius[balls]
         info = group.create_group("info")
         for key in ("title", "description", "math_info"):
             info[key] = problem.about.get(key, "")
 
 
-def _order(problem: Problem) -> tuple[np.ndarray, int]:
-    """The rows of contacts, contact by contact, and how many each has; FCLIB knows only contacts of one size."""
-    laws, rows = problem.laws, []
+def _order(problem: Problem) -> tuple[np.ndarray, int, np.ndarray]:
+    """The rows of contacts, contact by contact, how many each has, and their blocks of friction.
+
+    FCLIB knows only contacts of one size. Friction of a contact that is open whatever happens is left out: it is bounded by
+    nothing, so its multipliers are zero and no other row sees them.
+    """
+    laws, rows, balls = problem.laws, [], []
     sizes = set()
     for e in range(laws.element.size - 1):
         blocks = np.arange(laws.element[e], laws.element[e + 1])
         kinds = list(laws.kind[blocks])
         if kinds == [ZERO]:
             continue
+        if kinds == [BALL] and _has_no_force(problem, int(blocks[0])):
+            continue
         if kinds != [NORMAL, BALL]:
             name = problem.names[e] if problem.names else f"element {e}"
             what = "has a cone of its own" if CONE in kinds else "is not a contact with friction"
             raise OptionError(f"{name} {what}; FCLIB's format has only contacts with Coulomb friction")
+        balls.append(blocks[1])
         sizes.add(1 + int(laws.size[blocks[1]]))
         rows += [laws.start[blocks[0]] + np.arange(1), laws.start[blocks[1]] + np.arange(laws.size[blocks[1]])]
     if len(sizes) > 1 or sizes - {2, 3}:
         raise OptionError(f"contacts of {sorted(sizes)} rows; FCLIB's format has contacts of 2 rows or of 3")
-    return np.concatenate([*rows, np.zeros(0, int)]).astype(int), (sizes.pop() if sizes else 3)
+    order = np.concatenate([*rows, np.zeros(0, int)]).astype(int)
+    return order, (sizes.pop() if sizes else 3), np.array(balls, int)
+
+
+def _has_no_force(problem: Problem, block: int) -> bool:
+    """Whether the bound of a block is zero: what it allows changes velocities by rounding only."""
+    laws, scales = problem.laws, problem.scales
+    velocity = laws.radius[block] * scales.weight[laws.start[block]]
+    return bool(laws.normal[block] < 0 and velocity <= 1e-12 * scales.scale[laws.start[block]])
 
 
 def _write(group: Any, name: str, matrix: Any) -> None:

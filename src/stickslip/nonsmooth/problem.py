@@ -31,6 +31,8 @@ class Problem:
     >>> ball = contacts([[1.0, 0.0], [0.0, 1.0]], [-2.0, 1.0], mu=[0.3])          # in the plane: rows N, T
     >>> ball.n_contacts, ball.n_rows
     (1, 2)
+    >>> ball
+    <Problem of 2 rows, laws: 1 normal, 1 friction, 0 bilateral; given by W and q>
     """
 
     laws: Laws
@@ -44,6 +46,13 @@ class Problem:
     about: dict[str, str] = field(default_factory=dict)
     units: np.ndarray | None = None  # of rows that are not velocities: what one unit of velocity is there
     cones: tuple[CompiledCone | None, ...] = ()  # by block, where users wrote some
+
+    def __repr__(self) -> str:
+        form = "W and q" if self.M is None else f"bodies with {self.M.shape[0]} velocities"
+        title = f" {self.about['title']!r}" if self.about.get("title") else ""
+        kinds = {"normal": (NORMAL,), "friction": (BALL, CONE), "bilateral": (ZERO,)}
+        counts = ", ".join(f"{int(np.isin(self.laws.kind, of).sum())} {name}" for name, of in kinds.items())
+        return f"<Problem{title} of {self.n_rows} rows, laws: {counts}; given by {form}>"
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """From a pickle: cones were compiled again, so their kernels lie elsewhere."""
