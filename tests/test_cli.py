@@ -247,6 +247,19 @@ def test_a_real_run_is_what_the_library_gives(stick):
     assert (about["method"], about["dt"], about["tol"], about["parameters"]) == ("rattle", 1e-2, 1e-9, {"e": 0.5})
 
 
+def test_a_run_with_detected_contacts_is_streamed_and_can_be_prolonged(stick):
+    model = ["card_house", "--set", "levels=1", "--set", "mu=0.3"]
+    result = stick("run", *model, "--dt", "1e-3", "--t-end", "0.01")
+    assert result.code == 0, result.err
+    assert "stickslip resume out/card_house.h5 card_house --set levels=1 --set mu=0.3 --t-end 0.02" in result.out
+    longer = stick("resume", "out/card_house.h5", *model, "--t-end", "0.02")
+    assert longer.code == 0, longer.err
+    saved = load("out/card_house.h5")
+    expected = stickslip.solve(stickslip.benchmarks.card_house(levels=1, mu=0.3), t_end=0.02, dt=1e-3)
+    np.testing.assert_array_equal(saved.q, expected.q)
+    np.testing.assert_array_equal(saved.contacts.percussion, expected.contacts.percussion)
+
+
 @pytest.mark.parametrize(
     "arguments, message",
     [

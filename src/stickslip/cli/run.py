@@ -48,7 +48,6 @@ def run(
 
     A file may define `dt`, `t_end` and `method` next to its system; the options have the last word.
     """
-    from stickslip.model.collisions import collisions_of
     from stickslip.solve import solve
 
     model = find(name)
@@ -57,21 +56,18 @@ def run(
     system, parameters = model.made(set_)
     dt, t_end = model.times(dt, t_end)
     method, tol = method or model.method, model.tol if tol is None else tol
-    streamed = collisions_of(system) is None
     try:
-        solution = solve(
-            system, t_end, dt, method=method, tol=tol, parameters=parameters, out=result if streamed else None
-        )
+        solution = solve(system, t_end, dt, method=method, tol=tol, parameters=parameters, out=result)
     except (ConvergenceError, Interrupted) as stop:
-        there = result if isinstance(stop, ConvergenceError) or not streamed else part_of(result)
-        _report(stop.solution, model.name, out, json, there, streamed)
+        there = result if isinstance(stop, ConvergenceError) else part_of(result)
+        _report(stop.solution, model.name, out, json, there)
         if isinstance(stop, ConvergenceError):
             raise
         reached = f"interrupted at t = {stop.solution.t[-1]:g}; what was done is saved"
         again = ["stickslip", "resume", str(result), name, *[word for s in set_ or [] for word in ("--set", s)]]
-        say(f"{reached}. To continue: {shlex.join(again)}" if streamed else reached, stderr=True)
+        say(f"{reached}. To continue: {shlex.join(again)}", stderr=True)
         raise typer.Exit(128 + stop.signal) from None
-    _report(solution, model.name, out, json, result, streamed)
+    _report(solution, model.name, out, json, result)
     if not json:
         _say_what_next(name, solution, method, dt, t_end, set_ or [], out, result)
 
@@ -87,13 +83,11 @@ def claim_run(result: Path, overwrite: bool) -> None:
     claim([result], overwrite)
 
 
-def _report(solution: Solution, name: str, out: Path, json: bool, result: Path, streamed: bool) -> None:
+def _report(solution: Solution, name: str, out: Path, json: bool, result: Path) -> None:
     """Write everything about a run and print what matters."""
     summary = solution.summary()
     if not json:
         say(summary)
-    if not streamed:
-        solution.save(result)
     figure = out / f"{name}.png"
     solution.plot(figure)
     text = out / f"{name}_summary.txt"
@@ -158,6 +152,4 @@ def _say_what_next(
     }
     if not seen:
         del lines["the motion as a film in the browser"]
-    if solution.contacts is not None:
-        del lines["longer"]
     say("\nTry next:\n" + "\n".join(f"  {shlex.join(words)}    # {why}" for why, words in lines.items()))
