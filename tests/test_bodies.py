@@ -224,6 +224,12 @@ def test_frames_carry_points_and_axes():
     np.testing.assert_allclose(s.initial_value(body.local(body.position([0.5, 0, 1]))), [0.5, 0, 1], atol=1e-15)
 
 
+def test_frames_of_the_plane_take_an_angle():
+    frame = ss.ground.frame([1.0, 2.0], 0.3)
+    np.testing.assert_array_equal(frame.rotation, ss.math.rotation(0.3))
+    np.testing.assert_allclose(frame.point(1, 0).coordinates, [1 + np.cos(0.3), 2 + np.sin(0.3)], rtol=1e-15)
+
+
 # --- bad input --------------------------------------------------------------------------------------------------------
 
 
@@ -253,7 +259,10 @@ def test_frames_carry_points_and_axes():
         (lambda: ss.inertia.hollow_sphere(1, 2, mass=1), "hole 2 must be smaller"),
         (lambda: ss.RigidBody("b", mass=1, inertia=[1, 1, 1]).point(1, 2), "needs 3 coordinates, got 2"),
         (lambda: ss.RigidBody("b", mass=1, inertia=[1, 1, 1]).q, "belongs to no system yet"),
-        (lambda: ss.ground.frame([0, 0, 0], np.diag([1, 1, -1.0])), "proper orthogonal"),
+        (lambda: ss.ground.frame([0, 0, 0], np.diag([1, 1, -1.0])), "must be a proper orthogonal 3 x 3"),
+        (lambda: ss.ground.frame([0, 0], np.diag([1, -1.0])), "must be an angle or a proper orthogonal 2 x 2"),
+        (lambda: ss.ground.frame([0, 0], np.nan), "rotation = nan must be a finite number"),
+        (lambda: ss.ground.frame([0, 0, 0], 0.3), "must be a proper orthogonal 3 x 3"),
     ],
 )
 def test_bad_input_is_named(make, message):

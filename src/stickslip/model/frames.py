@@ -11,6 +11,7 @@ import numpy as np
 
 from stickslip.errors import ModelError
 from stickslip.math import Scalar, Vector, array, column, cross, dot, is_symbolic, norm, where
+from stickslip.math import rotation as turn
 from stickslip.model.declaration import TIME
 from stickslip.model.described import Described
 from stickslip.model.given import direction, number, vector
@@ -77,9 +78,16 @@ class Carrier(Described):
         return Axis(self, tuple(local))
 
     def frame(self, origin: Vector, rotation: Any = None) -> Frame:
-        """A frame fixed to the carrier; the columns of `rotation` are its axes in local components."""
+        """A frame fixed to the carrier; the columns of `rotation` are its axes in local components.
+
+        In the plane `rotation` may be an angle instead, counter-clockwise.
+        """
         place = vector(f"frame of {self.name!r}", "origin", origin, (2, 3))
-        return Frame(self, place, np.eye(len(place)) if rotation is None else array(rotation))
+        if rotation is None:
+            return Frame(self, place, np.eye(len(place)))
+        if len(place) == 2 and np.ndim(rotation) == 0:
+            return Frame(self, place, turn(number(f"frame of {self.name!r}", "rotation", rotation)))
+        return Frame(self, place, array(rotation))
 
 
 class Ground(Carrier):
@@ -175,7 +183,10 @@ class Frame:
     def __post_init__(self) -> None:
         n, R = len(self.origin), self.rotation
         if R.shape != (n, n) or not np.allclose(R.T @ R, np.eye(n), atol=1e-10) or np.linalg.det(R) < 0:
-            raise ModelError(f"frame of {self.body.name!r}: rotation= must be a proper orthogonal {n} x {n} matrix")
+            angle = "an angle or " if n == 2 else ""
+            raise ModelError(
+                f"frame of {self.body.name!r}: rotation= must be {angle}a proper orthogonal {n} x {n} matrix"
+            )
 
     def point(self, *local: Scalar) -> Point:
         """A point by its coordinates in this frame; without any, the origin."""
