@@ -324,6 +324,35 @@ def test_a_file_runs_as_a_benchmark_does(stick, own):
     assert load("out/ball.h5").q[0, 0] == 0.5
 
 
+def test_a_sweep_over_arguments_of_the_function_and_parameters(stick, own):
+    """`height` is an argument, `w` a parameter; explicit steps of free fall end at height - w dt^2 n (n - 1)/2."""
+    over = ("--over", "height=2:3:2", "--over", "w=1,3")
+    result = stick("sweep", "models/drop.py", *over, "--set", "m=4", "--measure", "max:q", "--measure", "final:q")
+    assert result.code == 0, result.err
+    header, *rows = [line.split(",") for line in Path("out/ball_sweep.csv").read_text().splitlines()]
+    assert header == ["height", "w", "m", "max:q", "final:q"]
+    fallen = 1e-4 * 50 * 49 / 2
+    expected = [[h, w, 4.0, h, h - w / 2 * fallen] for h in (2.0, 3.0) for w in (1.0, 3.0)]  # mass m = 2 MASS
+    np.testing.assert_allclose(np.array(rows, dtype=float), expected, rtol=1e-12)
+
+
+def test_a_sweep_over_an_argument_that_is_a_parameter_too(stick, own):
+    """The function is called with each value, as --set does it, so that an initial state which depends on it fits."""
+    own.write_text(OWN.replace('s.contact(gap=q, name="floor")', 's.constraint(q - s.parameter("height", height))'))
+    result = stick("sweep", "models/drop.py", "--over", "height=1,2", "--measure", "final:q")
+    assert result.code == 0, result.err
+    assert Path("out/ball_sweep.csv").read_text().splitlines()[1:] == ["1.0,1.0", "2.0,2.0"]
+
+
+def test_what_a_sweep_refuses(stick, own):
+    result = stick("sweep", "models/drop.py", "--over", "w=1,2", "--set", "w=3", "--measure", "max:q")
+    assert result.code == 1
+    assert "--set w=3 has the same name as an --over" in result.err
+    result = stick("sweep", "models/drop.py", "--over", "weight=1,2", "--measure", "max:q")
+    assert result.code == 1
+    assert "unknown parameter 'weight'" in result.err
+
+
 def test_a_variable_is_a_model_too_and_several_need_a_choice(stick, own):
     own.write_text(OWN + "one = ball(height=0.2)\n")
     assert stick("info", "models/drop.py", "--json").code == 0

@@ -364,7 +364,7 @@ def body() -> ss.RigidBody:
         (lambda b: ss.Polyhedron(b, [(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)]), "lie in one plane"),
         (
             lambda b: ss.Polyhedron(b, [*np.eye(3), (0, 0, 0), (0.1, 0.1, 0.1)]),
-            "corner 4 .* is not a corner of its hull",
+            "corner 4 .* is not a corner of the convex hull",
         ),
         (
             lambda b: ss.Polyhedron(b, [(0, 0, 0), *np.eye(3)], [(0, 2, 1), (0, 1, 3), (0, 3, 2)]),
@@ -469,3 +469,18 @@ def test_too_many_bodies_are_named(monkeypatch):
     balls = s.add_many(ss.PointMass("b", mass=1, position=[0, 0, 0]), position=np.arange(63.0).reshape(21, 3))
     with pytest.raises(ModelError, match="21 bodies; detection is meant for at most 20"):
         ss.Collisions("contacts", [ss.Sphere(ball.point(), 0.1) for ball in balls])
+
+
+def test_a_solution_tells_of_detected_contacts():
+    """A box that rests has four of them; it would be misleading to say that there are none."""
+    s = ss.System("box")
+    s.add(ss.Gravity([0, 0, -9.81]))
+    box = s.add(ss.solid("box", ss.Box(ss.ground.frame([0, 0, 0.05]), [0.1, 0.1, 0.1]), density=1000))
+    s.add(ss.Collisions("contacts", [box, ss.Plane([0, 0, 0], [0, 0, 1])], friction=0.3))
+    solution = ss.solve(s, t_end=0.01, dt=1e-3)
+    assert "n_q = 7, detected contacts: 4 at most, min gap" in repr(solution)
+    lines = dict(line.split("  ", 1) for line in solution.summary().splitlines())
+    assert lines["detected contacts"].strip().startswith("4 at most")
+    assert lines["steps in contact"].strip() == "100 %"
+    assert "(box - ground)" in lines["smallest gap"]
+    assert solution.smallest_gap()[0] == solution.contacts.gap.min()

@@ -173,7 +173,7 @@ def test_a_solution_in_one_line(ball):
     text = repr(ball)
     assert "\n" not in text
     assert text.startswith(
-        "<Solution: ball on a floor by moreau, 1500 steps, t = 0 .. 1.5, n_q = 2, 1 contacts, min gap"
+        "<Solution: ball on a floor by moreau, 1500 steps, t = 0 .. 1.5, n_q = 2, 1 contact, min gap"
     )
     assert "incomplete" in repr(replace(ball, provenance={"complete": False}))
     assert len(ball) == 1501

@@ -56,6 +56,11 @@ class DetectedContacts:
         """Percussions of friction, as vectors in space."""
         return self.percussion - self.P_N[:, None] * self.normal
 
+    def most(self) -> int:
+        """The largest number of contacts that carry something at the same time."""
+        rows = self.row[self.P_N > 0]
+        return int(np.bincount(rows).max()) if len(rows) else 0
+
     def at(self, step: int) -> DetectedContacts:
         """The contacts of one step."""
         return self.where(self.step == step)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import csv
+import inspect
+import itertools
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,7 +28,7 @@ from stickslip.cli.common import (
     say,
     say_json,
 )
-from stickslip.cli.target import begin
+from stickslip.cli.target import begin, find
 from stickslip.errors import OptionError
 
 OF_A_COLUMN: dict[str, Callable[[np.ndarray], float]] = {
@@ -41,7 +44,10 @@ def sweep(
     name: Target,
     over: Annotated[
         list[str],
-        typer.Option(help="KEY=FIRST:LAST:COUNT or KEY=A,B,C; may be repeated, then all combinations are taken."),
+        typer.Option(
+            help="KEY=FIRST:LAST:COUNT or KEY=A,B,C of a setting or a parameter (`stickslip info` lists both); may be "
+            "repeated, then all combinations are taken."
+        ),
     ],
     measure: Annotated[
         list[str],
@@ -58,45 +64,75 @@ def sweep(
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
-    """Run a model for many values of its parameters, and write a table of what is measured."""
+    """Run a model for many values of its settings and parameters, and write a table of what is measured."""
     from stickslip.studies.sweep import sweep as run
 
-    given = begin(name, set_, out, ["sweep.csv"], overwrite)
+    asked = dict(_axis(text) for text in over)
+    if twice := [text for text in set_ or [] if text.partition("=")[0] in asked]:
+        raise OptionError(f"--set {twice[0]} has the same name as an --over; leave one of them out")
+    settings, axes = _split(asked, find(name).build)
+    given = begin(name, [*(set_ or []), *_settings(settings)], out, ["sweep.csv"], overwrite)
     (table,) = given.files
     step, end = given.model.times(dt, t_end)
-    axes = dict(_axis(text) for text in over) | {key: [value] for key, value in given.parameters.items()}
     chosen = [_measure(text) for text in measure]
 
     def measured(solution: Any) -> dict[str, float]:
         return {text: f(np.asarray(solution[quantity])) for text, quantity, f in chosen}
 
     measured.__qualname__ = f"measured {', '.join(measure)}"  # a journal belongs to what was measured
-    result = run(
-        given.system,
-        end,
-        step,
-        parameters=axes,
-        measure=measured,
-        method=method or given.model.method,
-        tol=tol,
-        workers=workers,
-        journal=journal,
-        progress=False if json else None,
-    )
-    if result.errors and len(result.errors) == len(result):
-        raise OptionError(f"all {len(result)} runs failed; the first: {next(iter(result.errors.values()))}")
+    # A setting is an argument of the function that makes the system: each value has a system of its own. All are made before
+    # the first run, so that a value which the function refuses costs no time.
+    places = [dict(zip(settings, values, strict=True)) for values in itertools.product(*settings.values())]
+    made = [given.model.made([*(set_ or []), *_settings({k: [v] for k, v in p.items()})]) for p in places]
+    rows: list[tuple[dict[str, Any], dict[str, float], str | None]] = []
+    for k, (place, (system, parameters)) in enumerate(zip(places, made, strict=True)):
+        result = run(
+            system,
+            end,
+            step,
+            parameters=axes | {key: [value] for key, value in parameters.items()},
+            measure=measured,
+            method=method or given.model.method,
+            tol=tol,
+            workers=workers,
+            journal=journal if journal is None or not settings else journal.with_name(f"{journal.name}.{k}"),
+            progress=False if json else None,
+        )
+        for i, point in enumerate(result.points):
+            values = {key: float(column[i]) for key, column in result.values.items()}
+            rows.append((place | point, values, result.errors.get(i)))
+    failed = [{"point": point, "error": error} for point, _, error in rows if error is not None]
+    if rows and len(failed) == len(rows):
+        raise OptionError(f"all {len(rows)} runs failed; the first: {failed[0]['error']}")
     with table.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow([*axes, *result.values])
-        for k, point in enumerate(result.points):
-            writer.writerow([*point.values(), *[repr(float(column[k])) for column in result.values.values()]])
-    failed = [{"point": result.points[k], "error": text} for k, text in result.errors.items()]
+        writer.writerow([*rows[0][0], *measure])
+        for point, values, _ in rows:
+            writer.writerow([*point.values(), *[repr(values.get(text, math.nan)) for text in measure]])
     if json:
-        say_json({"runs": len(result), "failed": failed, "file": str(table)})
+        say_json({"runs": len(rows), "failed": failed, "file": str(table)})
         return
     for entry in failed[:5]:
         say(f"failed: {entry['point']}: {entry['error']}", stderr=True)
-    say(f"{len(result)} runs, {len(failed)} failed; wrote {table}")
+    say(f"{len(rows)} runs, {len(failed)} failed; wrote {table}")
+
+
+def _split(
+    axes: dict[str, list[float]], build: Callable[..., Any]
+) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
+    """Axes of settings, which the function that makes the model takes, and axes of parameters of the system.
+
+    >>> def ball(height=1.0): ...
+    >>> _split({"height": [1.0, 2.0], "e": [0.5]}, ball)
+    ({'height': [1.0, 2.0]}, {'e': [0.5]})
+    """
+    known = inspect.signature(build).parameters
+    return {k: v for k, v in axes.items() if k in known}, {k: v for k, v in axes.items() if k not in known}
+
+
+def _settings(axes: dict[str, list[float]]) -> list[str]:
+    """The first value of each axis as --set has it; whole numbers without a point, because an argument may count something."""
+    return [f"{k}={int(v[0]) if v[0].is_integer() else repr(v[0])}" for k, v in axes.items()]
 
 
 def _axis(text: str) -> tuple[str, list[float]]:

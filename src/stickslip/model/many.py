@@ -164,7 +164,10 @@ def _rows(where: str, body: Any, states: Mapping[str, Any]) -> tuple[np.ndarray,
     rows: dict[str, np.ndarray] = {}
     for key, given in states.items():
         if key not in known:
-            raise ModelError(f"{where}: {key!r} is not a state of a {type(body).__name__}; it has {', '.join(known)}")
+            raise ModelError(
+                f"{where}: {key!r} is not a state of a {type(body).__name__}; it has {', '.join(known)}. Everything else is "
+                "the same for all; bodies that differ in it are added one by one with add"
+            )
         try:
             rows[key] = np.array(given, dtype=float)
         except (TypeError, ValueError):

@@ -144,7 +144,8 @@ def _require_convex(p: np.ndarray, faces: tuple[tuple[int, ...], ...]) -> None:
     if len(used) < len(p):
         inner = min(set(range(len(p))) - used)
         raise ModelError(
-            f"polyhedron: corner {inner} at {p[inner].tolist()} is not a corner of its hull; it is not convex"
+            f"polyhedron: corner {inner} at {p[inner].tolist()} is not a corner of the convex hull. For the hull of these "
+            "points give points[scipy.spatial.ConvexHull(points).vertices]; a body that is not convex is a TriangleMesh"
         )
     for k, face in enumerate(faces):
         if len(face) > CORNERS:

@@ -219,7 +219,10 @@ class System(WrittenEquations):
             from stickslip.model.repeated import add_repeated
 
             if states:
-                raise ModelError(f"{self.name}: add_many takes bodies= of a part, or {', '.join(states)} of a body")
+                raise ModelError(
+                    f"{self.name}: add_many with bodies= makes equal parts, got {', '.join(states)}; parts that differ in a "
+                    "number are added one by one with add, which shares their compiled code"
+                )
             return add_repeated(self, part, bodies)
         from stickslip.model.many import add_many
 

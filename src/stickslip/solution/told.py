@@ -34,12 +34,15 @@ def summary(solution: Solution) -> str:
         lines[f"iterations, {stage.replace('_', ' ')}"] = f"{mean:.3g} on average, {most} at most"
     if stats.residuals.size:
         lines["largest residual"] = f"{stats.residuals.max():.1e}"
-    if solution.holds("gap") and solution.gap.size:
-        lines["smallest gap"] = (
-            f"{solution.gap.min():.1e} ({solution.names.contacts[solution.gap.min(axis=0).argmin()]})"
-        )
-    if solution.holds("P_N") and solution.P_N.size:
-        lines["steps in contact"] = f"{100 * np.mean((solution.P_N[1:] > 0).any(axis=1)) if stats.steps else 0:.3g} %"
+    if (gap := solution.smallest_gap()) is not None:
+        lines["smallest gap"] = f"{gap[0]:.1e} ({gap[1]})"
+    if solution.holds("P_N") and (solution.P_N.size or solution.contacts is not None) and len(solution) > 1:
+        touching: np.ndarray = np.any(solution.P_N > 0, axis=1, keepdims=True)[:, 0]
+        if (found := solution.contacts) is not None:
+            touching[found.row[found.P_N > 0]] = True
+        lines["steps in contact"] = f"{100 * np.mean(touching[1:]):.3g} %"
+    if (found := solution.contacts) is not None and len(found):
+        lines["detected contacts"] = f"{found.most()} at most that carry something at the same time"
     for label in ("g", "g_dot", "gamma"):
         if solution.holds(label) and getattr(solution, label).size:
             lines[f"largest |{label}|"] = f"{np.abs(getattr(solution, label)).max():.1e}"

@@ -254,12 +254,32 @@ class Solution:
         parts = [f"{about.get('system', 'a system')} by {about.get('method', 'an unknown method')}", f"{steps} steps"]
         if len(self):
             parts.append(f"t = {self.t[0]:g} .. {self.t[-1]:g}")
-        parts += [f"n_q = {len(self.names.q)}", f"{len(self.names.contacts)} contacts"]
-        if self.holds("gap") and self.gap.size:
-            parts.append(f"min gap {self.gap.min():.1e}")
+        declared, found = len(self.names.contacts), self.contacts
+        parts.append(f"n_q = {len(self.names.q)}")
+        if declared or found is None:
+            parts.append(f"{declared} contact{'' if declared == 1 else 's'}")
+        if found is not None:
+            parts.append(f"detected contacts: {found.most()} at most")
+        if (gap := self.smallest_gap()) is not None:
+            parts.append(f"min gap {gap[0]:.1e}")
         if not self.complete:
             parts.append("incomplete")
         return f"<Solution: {', '.join(parts)}>"
+
+    def smallest_gap(self) -> tuple[float, str] | None:
+        """The smallest gap of the run and its contact, declared or detected; None where there is no gap to tell of.
+
+        >>> import stickslip as ss
+        >>> ss.solve(ss.benchmarks.bouncing_ball(), t_end=0.01, dt=1e-3).smallest_gap()[1]
+        'floor'
+        """
+        gaps: list[tuple[float, str]] = []
+        if self.holds("gap") and self.gap.size:
+            gaps.append((float(self.gap.min()), self.names.contacts[self.gap.min(axis=0).argmin()]))
+        if self.contacts is not None and len(self.contacts):
+            k = int(self.contacts.gap.argmin())
+            gaps.append((float(self.contacts.gap[k]), self.contacts.names[k]))
+        return min(gaps) if gaps else None
 
     def _repr_html_(self) -> str:
         """In a notebook: the film, small curves of what moves most and of the energy, and the summary."""

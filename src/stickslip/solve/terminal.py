@@ -16,12 +16,12 @@ _ASKED = False
 
 
 def announce_first_compile(say: Callable[[str], None]) -> None:
-    """Numba compiles the time loop once per installation; say so when it does, because it takes a while."""
+    """Numba compiles loops when they are first used and keeps them; say so when it does, because it takes a while."""
     global _ASKED
     if COMPILED and not _ASKED:
         from stickslip.kept import announce
 
-        text = "stickslip: compiling the time loop for this machine, once per installation (about 20 seconds) ..."
+        text = "stickslip: compiling for this machine what this kind of run needs, once (about 20 seconds) ..."
         announce.append(lambda: say(text))
     _ASKED = True
 
