@@ -484,3 +484,51 @@ def test_a_solution_tells_of_detected_contacts():
     assert lines["steps in contact"].strip() == "100 %"
     assert "(box - ground)" in lines["smallest gap"]
     assert solution.smallest_gap()[0] == solution.contacts.gap.min()
+
+
+def sliding(friction, restitution=0.3) -> ss.System:
+    s = ss.System("sliding")
+    s.add(ss.Gravity([0, 0, -9.81]))
+    ball = ss.Sphere(ss.ground.point(0, 0, 0), 0.1)
+    body = s.add(ss.solid("ball", ball, density=100, position=[0, 0, 0.1], velocity=[1, 0, 0]))
+    mu = s.parameter("mu", 0.3) if friction is None else friction
+    floor = ss.Plane([0, 0, 0], [0, 0, 1])
+    shapes = {"ice": [body], "rock": floor} if isinstance(friction, dict) else [body, floor]
+    s.add(ss.Collisions("touch", shapes, friction=mu, restitution=restitution))
+    return s
+
+
+@pytest.mark.parametrize(
+    "changed, message",
+    [
+        ({"touch.friction": -1.0}, "collisions 'touch': friction = -1 is out of range"),
+        ({"touch.restitution": 2.0}, "restitution = 2 is out of range; it must lie between 0 and 1"),
+        ({"touch.tangential_restitution": -3.0}, "tangential_restitution = -3 is out of range"),
+    ],
+)
+def test_laws_of_detected_contacts_are_in_range_for_changed_parameters(changed, message):
+    """A ball whose restitution was set to 2 gained energy; one with friction -1 slid without any."""
+    with pytest.raises(ModelError, match=message):
+        ss.solve(sliding(0.3), 0.01, 1e-3, parameters=changed, progress=False)
+    assert message in ss.sweep(sliding(0.3), 0.01, 1e-3, parameters=[changed], progress=False).errors[0]
+    with ss.stepper(sliding(0.3), 1e-3) as sim:
+        sim.step(2)
+        sim.set(changed)
+        for _ in range(2):  # also when asked again
+            with pytest.raises(ModelError, match=message):
+                sim.step()
+
+
+def test_laws_by_pairs_of_materials_are_named():
+    system = sliding({("ice", "rock"): 0.3, "ice": 0.1, "rock": 0.2})
+    with pytest.raises(ModelError, match=r"friction\[ice, rock\] = -1 is out of range"):
+        ss.solve(system, 0.01, 1e-3, parameters={"touch.friction[ice, rock]": -1.0}, progress=False)
+
+
+def test_friction_may_be_a_parameter_of_the_system():
+    """A sliding ball slows down with mu g."""
+    for mu in (0.3, 0.1):
+        solution = ss.solve(sliding(None), 0.02, 1e-3, parameters={"mu": mu}, progress=False)
+        assert solution.u[-1, 0] == pytest.approx(1 - mu * 9.81 * 0.02, abs=1e-9)
+    with pytest.raises(ModelError, match="friction = -1 is out of range"):
+        ss.solve(sliding(None), 0.02, 1e-3, parameters={"mu": -1}, progress=False)

@@ -174,6 +174,9 @@ def test_what_cannot_be_repeated_is_refused_by_name():
         )
     with pytest.raises(ss.ModelError, match="bodies= of a part, or position of a body"):
         s.add_many(touch, bodies=balls, position=[[0, 0, 0]])
+    law, shapes = 0.1 + balls[0].q[0] ** 2, (ss.Sphere(balls[0].point(), 0.05), ss.Plane([0, 0, 0], [0, 0, 1]))
+    with pytest.raises(ss.ModelError, match="keeps an expression of its bodies"):
+        s.add_many(ss.Contact("floor", *shapes, friction=law), bodies=balls)
     # Nothing of all that is left behind.
     s.add_many(touch, bodies=balls)
     assert len(ss.solve(s, 0.01, 1e-3, progress=False).names.contacts) == 4

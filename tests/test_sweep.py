@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import sys
@@ -255,6 +256,78 @@ def test_a_journal_belongs_to_its_measure(tmp_path):
     ss.sweep(ball, 0.1, 1e-2, parameters={"e": [0.5]}, measure=lambda s: s.q.max(), journal=path)
     with pytest.raises(ss.OptionError, match="journal of another sweep"):
         ss.sweep(ball, 0.1, 1e-2, parameters={"e": [0.5]}, measure=lambda s: s.q.min(), journal=path)
+
+
+def at(solution, k):
+    return solution.q[k, 0]
+
+
+FIRST = 5
+
+
+def at_first(solution):
+    return at(solution, FIRST)
+
+
+class At:
+    def __init__(self, k):
+        self.k = k
+
+    def __call__(self, solution):
+        return solution.q[self.k, 0]
+
+
+def around(k):
+    return lambda solution: solution.q[k, 0]
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        around,
+        lambda k: functools.partial(at, k=k),
+        lambda k: At(k),
+        lambda k: At(k).__call__,
+        lambda k: eval(f"lambda s, k={k}: s.q[k, 0]"),
+        lambda k: eval(f"lambda s: min([0], key=lambda v: {k}) + s.q[{5}, 0]"),
+        lambda k: around(np.array([k])),
+        lambda k: lambda s, rows=[k]: s.q[rows, 0],
+    ],
+    ids=["variable", "partial", "object", "method", "default", "inner", "array", "list"],
+)
+def test_a_journal_belongs_to_what_its_measure_reads(tmp_path, measure):
+    """Numbers of one measure came back for another, where they differed by a variable around them."""
+    ball, path = ss.benchmarks.bouncing_ball(), tmp_path / "journal"
+    call = {"parameters": {"e": [0.5]}, "journal": path}
+    first = ss.sweep(ball, 0.1, 1e-2, measure=measure(5), **call)
+    again = ss.sweep(ball, 0.1, 1e-2, measure=measure(5), **call)
+    assert first["value"].tobytes() == again["value"].tobytes()
+    with pytest.raises(ss.OptionError, match="journal of another sweep"):
+        ss.sweep(ball, 0.1, 1e-2, measure=measure(6), **call)
+
+
+def test_a_journal_belongs_to_global_values_and_initial_states(tmp_path, monkeypatch):
+    ball, path = ss.benchmarks.bouncing_ball(), tmp_path / "journal"
+    call = {"parameters": {"e": [0.5]}, "measure": at_first, "journal": path, "q0": np.array([1.0])}
+    ss.sweep(ball, 0.1, 1e-2, **call)
+    ss.sweep(ball, 0.1, 1e-2, **call)
+    with pytest.raises(ss.OptionError, match="journal of another sweep"):
+        ss.sweep(ball, 0.1, 1e-2, **(call | {"q0": np.array([1.0 + 1e-12])}))
+    monkeypatch.setitem(globals(), "FIRST", 6)
+    with pytest.raises(ss.OptionError, match="journal of another sweep"):
+        ss.sweep(ball, 0.1, 1e-2, **call)
+
+
+def test_what_is_measured_has_another_name_than_the_axes():
+    pytest.importorskip("xarray")
+    with pytest.raises(ss.OptionError, match="'e' names a parameter and a measure"):
+        run(measure=lambda s: {"e": s.q[-1, 0]}).to_xarray()
+
+
+@pytest.mark.parametrize("wrong", [{"e": ["a", "b"]}, {"q0": [[1.0], [1.0, 2.0]]}, {"e": 0.5}, {"e": []}, [3, 4]])
+def test_parameters_that_are_no_numbers(wrong):
+    with pytest.raises(ss.OptionError, match="parameters.* must be"):
+        run(parameters=wrong)
 
 
 def test_a_mistake_in_the_options_is_raised_at_once():

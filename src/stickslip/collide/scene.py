@@ -114,7 +114,7 @@ def body_kind(where: str, body: Carrier) -> int:
 
 
 def scene_of(system: System, collisions: Collisions, parameters: Mapping[str, float] | None = None) -> Scene:
-    """The arrays of a system's detected contacts, for changed values of its parameters."""
+    """The arrays of a system's detected contacts, for values of all of its parameters, or its own."""
     where = f"collisions {collisions.name!r}"
     carriers: list[Carrier] = [ground]
     place: dict[int, int] = {id(carriers[0]): 0}
@@ -186,7 +186,7 @@ def scene_of(system: System, collisions: Collisions, parameters: Mapping[str, fl
         fixed_to,
         count[0],
         sum(count),
-        collisions.law_values(system.parameter_values(parameters)),
+        collisions.law_values(system.parameter_values() if parameters is None else parameters),
         _apart(system, collisions, owner, place),
         skin,
         meshes.tables(len(points)),

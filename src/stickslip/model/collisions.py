@@ -9,7 +9,7 @@ import numpy as np
 
 from stickslip.errors import ModelError
 from stickslip.math import Scalar, is_symbolic
-from stickslip.model.declaration import Equations
+from stickslip.model.declaration import Equations, check_law_value
 from stickslip.model.frames import Carrier, Ground, Point
 from stickslip.model.geometry import Box, Capsule, Cavity, Cylinder, Disk, Ellipsoid, Graph, Line, Plane, Sphere
 from stickslip.model.given import number, text
@@ -82,6 +82,8 @@ class Collisions:
             "tangential_restitution": tangential_restitution,
         }
         self.laws = {key: self._table(where, key, value) for key, value in self.given.items()}
+        if not hasattr(ignore, "__iter__"):
+            raise ModelError(f"{where}: ignore = {ignore!r} must be a list of pairs of shapes or bodies")
         self.ignored = [tuple(self._places(where, x) for x in _pair(where, pair)) for pair in ignore]
 
     def __repr__(self) -> str:
@@ -105,14 +107,16 @@ class Collisions:
                 system.parameter(f"{self.name}.{key}{label}", value)
 
     def law_values(self, parameters: Mapping[str, float]) -> np.ndarray:
-        """mu, e_N and e_F by the materials of two shapes, for values of the system's parameters."""
+        """mu, e_N and e_F by the materials of two shapes, for values of the system's parameters, which are in range."""
         n = len(self.materials)
         out = np.zeros((n, n, 3))
         for c, (key, table) in enumerate(self.laws.items()):
             for _, pairs in _distinct(table):
                 label = "" if n == 1 else "[" + ", ".join(self.materials[k] for k in pairs[0]) + "]"
+                value = parameters[f"{self.name}.{key}{label}"]
+                check_law_value(f"collisions {self.name!r}", f"{key}{label}", value)
                 for i, j in pairs:
-                    out[i, j, c] = out[j, i, c] = parameters[f"{self.name}.{key}{label}"]
+                    out[i, j, c] = out[j, i, c] = value
         return out
 
     @property

@@ -275,9 +275,10 @@ def coefficient(where: str, key: str, value: Any, speed: ca.SX | None = None) ->
 
 def check_law_value(where: str, key: str, value: float) -> None:
     """Range of friction and restitution; the same for declared numbers and for values of parameters."""
-    if key in ("friction", "radius") and not 0.0 <= value < np.inf:
+    law = key.partition("[")[0]  # of two materials: friction[ice, steel]
+    if law in ("friction", "radius") and not 0.0 <= value < np.inf:
         raise ModelError(f"{where}: {key} = {value:g} is out of range; it must be a finite number >= 0")
-    if key in ("restitution", "tangential_restitution") and not 0.0 <= value <= 1.0:
+    if law in ("restitution", "tangential_restitution") and not 0.0 <= value <= 1.0:
         raise ModelError(f"{where}: {key} = {value:g} is out of range; it must lie between 0 and 1")
 
 

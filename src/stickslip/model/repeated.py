@@ -45,14 +45,14 @@ def add_repeated(system: System, part: Any, bodies: Any) -> list[Any]:
             raise ModelError(f"{where}: a part with coordinates of its own cannot be repeated; add them one by one")
         _require_touched(where, system, rows[0], numbers[0])
         _require_equal(where, system, reads, rows, numbers)
-    parts = [first]
-    for k, name in enumerate(names[1:], 1):
-        made = Copy(names[0], tuple(zip(numbers[0], numbers[k], strict=True)))
-        each = _moved(first, {id(old): new for old, new in zip(rows[0], rows[k], strict=True)}, made, system, name)
-        each.name = name
-        system.copies[name] = made
-        system._add_copy(each)
-        parts.append(each)
+        parts = [first]
+        for k, name in enumerate(names[1:], 1):
+            made = Copy(names[0], tuple(zip(numbers[0], numbers[k], strict=True)))
+            each = _moved(first, {id(old): new for old, new in zip(rows[0], rows[k], strict=True)}, made, system, name)
+            each.name = name
+            system.copies[name] = made
+            system._add_copy(each)
+            parts.append(each)
     return parts
 
 

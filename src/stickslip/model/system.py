@@ -358,6 +358,7 @@ class System(WrittenEquations):
             for part in self.parts[sizes[2] :]:
                 part._owner = None
                 self._part_names.discard(part.name)
+                self.copies.pop(part.name, None)
             for block in self.blocks[sizes[0] :]:
                 self._q_names.difference_update(block.q_names)
                 for s in (*array(block.q), *array(block.u)):

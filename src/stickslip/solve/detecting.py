@@ -225,7 +225,6 @@ class DetectingRun(ProgramRun):
         """Friction and restitution are parameters, which a stepper may change."""
         values = self.memory[self._law_names]
         if (values != self._law_values).any():
-            self._law_values = values.copy()
             names = list(self.system.parameter_symbols())
             given = {name: float(self.memory[k]) for k, name in enumerate(names)}
             laws = self.collisions.law_values(given)
@@ -235,6 +234,7 @@ class DetectingRun(ProgramRun):
                     "it a value > 0 there"
                 )
             self.scene.laws[:] = laws
+            self._law_values = values.copy()
 
     def _report(self, *state: np.ndarray) -> np.ndarray:
         """What the contacts did in a step, from the velocities before and the state after it."""

@@ -27,6 +27,7 @@ from stickslip.solve.case import split_call
 from stickslip.solve.options import whole
 from stickslip.solve.terminal import progress_bar
 from stickslip.studies.journal import Journal, Measured
+from stickslip.studies.likeness import likeness
 from stickslip.studies.pools import SweepTask, made, outcomes
 
 if TYPE_CHECKING:
@@ -93,6 +94,8 @@ class Sweep:
         if not self.axes:
             names = [n for n in (self.points[0] if self.points else {}) if np.ndim(self.points[0][n]) == 0]
             coordinates = {n: ("point", np.array([p[n] for p in self.points])) for n in names}
+        if both := sorted(set(self.values) & (set(dims) | set(coordinates))):
+            raise OptionError(f"{both[0]!r} names a parameter and a measure; give what is measured another name")
         variables = {
             name: ((*dims, *[f"{name}_{k}" for k in range(self[name].ndim - len(dims))]), self[name])
             for name in self.values
@@ -203,9 +206,14 @@ def _points(parameters: Any) -> tuple[tuple[SweepPoint, ...], dict[str, np.ndarr
     if isinstance(parameters, Mapping):
         axes = {}
         for name, values in parameters.items():
-            if np.ndim(values) == 0 or not len(values):
-                raise OptionError(f"parameters[{name!r}] = {values!r} must be a list of values")
-            axes[name] = np.asarray(values, dtype=float)
+            try:
+                axes[name] = np.asarray(values, dtype=float)
+            except (TypeError, ValueError):
+                axes[name] = np.zeros(())
+            if axes[name].ndim == 0 or not len(axes[name]):
+                raise OptionError(
+                    f"parameters[{name!r}] = {values!r} must be a list of values, or of states of one length"
+                )
         scalar = all(axis.ndim == 1 for axis in axes.values())
         points = tuple(dict(zip(axes, combination, strict=True)) for combination in itertools.product(*axes.values()))
         points = tuple({n: float(v) if np.ndim(v) == 0 else v for n, v in p.items()} for p in points)
@@ -213,6 +221,9 @@ def _points(parameters: Any) -> tuple[tuple[SweepPoint, ...], dict[str, np.ndarr
             return points, {n: axis if axis.ndim == 1 else np.arange(len(axis)) for n, axis in axes.items()}
         return points, axes
     if isinstance(parameters, str) or not isinstance(parameters, Iterable):
+        raise OptionError(f"parameters = {parameters!r} must be {{name: list}} or a list of {{name: value}}")
+    parameters = tuple(parameters)
+    if not all(isinstance(point, Mapping) for point in parameters):
         raise OptionError(f"parameters = {parameters!r} must be {{name: list}} or a list of {{name: value}}")
     points = tuple(dict(point) for point in parameters)
     if not points or any(set(point) != set(points[0]) for point in points):
@@ -263,8 +274,10 @@ def _identity(system: System, call: Mapping[str, Any], points: Sequence[SweepPoi
     from stickslip.solve import prepare
     from stickslip.solve.outfile import fingerprint
 
-    about: list[Any] = [fingerprint(prepare(system)), system.parameters, {k: str(v) for k, v in call.items()}]
-    about += [[{n: np.asarray(v).tolist() for n, v in p.items()} for p in points], getattr(measure, "__qualname__", "")]
-    if (code := getattr(measure, "__code__", None)) is not None:  # two lambdas have one name
-        about += [code.co_code.hex(), code.co_names, [repr(c) for c in code.co_consts if not hasattr(c, "co_code")]]
+    about: list[Any] = [
+        fingerprint(prepare(system)),
+        system.parameters,
+        {k: likeness(v) if k in ("q0", "u0") else str(v) for k, v in call.items()},
+    ]
+    about += [[{n: np.asarray(v).tolist() for n, v in p.items()} for p in points], likeness(measure)]
     return hashlib.sha256(json.dumps(about).encode()).hexdigest()
