@@ -172,7 +172,7 @@ def test_what_cannot_be_repeated_is_refused_by_name():
             ss.Rod("rod", balls[0].point(), balls[1].point()),
             bodies=[(balls[0], balls[1]), (balls[1], balls[2]), (balls[2], balls[3])],
         )
-    with pytest.raises(ss.ModelError, match="bodies= of a part, or position of a body"):
+    with pytest.raises(ss.ModelError, match="bodies= makes equal parts, got position"):
         s.add_many(touch, bodies=balls, position=[[0, 0, 0]])
     law, shapes = 0.1 + balls[0].q[0] ** 2, (ss.Sphere(balls[0].point(), 0.05), ss.Plane([0, 0, 0], [0, 0, 1]))
     with pytest.raises(ss.ModelError, match="keeps an expression of its bodies"):
