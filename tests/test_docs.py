@@ -69,7 +69,14 @@ def test_every_method_has_a_page():
         assert (ROOT / "docs" / "schemes" / f"{name}.md").exists(), f"docs/schemes/{name}.md is missing"
 
 
-NOT_IN_THE_GALLERY = {"Law", "Collisions", "ConvexPolygon", "Polyhedron"}  # on the page of detected contacts
+NOT_IN_THE_GALLERY = {
+    "Law",
+    "Collisions",
+    "ConvexPolygon",
+    "SimplePolygon",
+    "ClosedCurve",
+}  # on the page of detected contacts
+NOT_IN_THE_GALLERY |= {"Polyhedron", "TriangleMesh", "HeightField"}
 NOT_IN_THE_GALLERY |= {"Frame", "System", "Contact", "Line", "Plane", "Angle", "Displacement", "Distance", "Expression"}
 
 

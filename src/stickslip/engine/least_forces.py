@@ -37,7 +37,11 @@ from stickslip.nonsmooth.linear import eliminate, eliminate_band
 COMPLIANCE = 1e-9  # c: singular values of B below 3e-5 are zero
 PASSES = 12  # each leaves a share c/(s^2 + c) in the direction of a singular value s, or drops contacts
 SHARE = 0.1  # of the tolerance, that the motion may differ by
+CONTACT_SHARE = (
+    1e-3  # the same with contacts, which a gap of 1e-13 m opens: three boxes, each 1e4 times as heavy as the one below
+)
 FIXED, FREE, DROPPED = 0.0, 1.0, 2.0  # what becomes of a multiplier
+NONE, CONSTRAINTS, CONTACTS = 0, 1, 2  # of whom multipliers are free
 
 
 @apart("boolean")
@@ -51,8 +55,10 @@ def least_forces(tables: Tables, k: int, memory: np.ndarray, work: Work, toleran
     m = keep_unknowns(tables, k, work)
     if band == SPARSE and m < SMALL:
         band = DENSE
-    if not _choose(tables, k, work):
+    chosen = _choose(tables, k, work)
+    if chosen == NONE:
         return False
+    share = CONTACT_SHARE if chosen == CONTACTS else SHARE
     _load(tables, k, memory, work)
     before = np.inf
     for _ in range(PASSES):
@@ -66,7 +72,9 @@ def least_forces(tables: Tables, k: int, memory: np.ndarray, work: Work, toleran
                 left = max(left, abs(work.right[c]) * sqrt(abs(x[i].scale)) / x[i].size)
         if not left < np.inf:
             return False
-        if left < SHARE * tolerance or left > 0.5 * before:  # the rest is what singular values near zero did
+        if left < share * tolerance or left > 0.5 * before:  # the rest is what singular values near zero did
+            if left > share * tolerance and chosen == CONTACTS:
+                return False
             _follow(tables, k, work)
             return True
         before = left
@@ -95,12 +103,12 @@ def least_forces(tables: Tables, k: int, memory: np.ndarray, work: Work, toleran
 
 
 @jit_inline
-def _choose(tables: Tables, k: int, work: Work) -> bool:
-    """Which multipliers are free; False if none is.
+def _choose(tables: Tables, k: int, work: Work) -> int:
+    """Which multipliers are free; of whom.
 
     Those that stand in a row of a law themselves are fixed: the row would change with them.
     """
-    problem, found = tables.problems[k], False
+    problem, found = tables.problems[k], NONE
     for i in range(problem.n):
         work.sweep[i] = FIXED
     for g in range(problem.group_0, problem.group_1):
@@ -115,7 +123,7 @@ def _choose(tables: Tables, k: int, work: Work) -> bool:
                         first = place.start + tables.dofs[row + place.column]
                         for i in range(first, first + tables.laws[b].rows):
                             work.sweep[i] = FREE
-                            found = True
+                            found = max(found, CONSTRAINTS if b < group.law else CONTACTS)
             row += kind.width
             element += group.law_1 - group.law_0
     for g in range(problem.group_0, problem.group_1):

@@ -13,7 +13,6 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import casadi as ca
 import numpy as np
@@ -221,14 +220,12 @@ class Ranges:
         return list(map(float, out))
 
 
-_known: WeakKeyDictionary[Numbering, Ranges] = WeakKeyDictionary()
-
-
 def limits_of(numbering: Numbering) -> Ranges | None:
-    """The limits of a model, or None if nothing in it can leave its range."""
-    if numbering not in _known:
-        _known[numbering] = Ranges(numbering)
-    return None if _known[numbering].empty else _known[numbering]
+    """The limits of a model, or None if nothing in it can leave its range; they are freed with the numbering."""
+    if "limits" not in numbering.derived:
+        numbering.derived["limits"] = Ranges(numbering)
+    found: Ranges = numbering.derived["limits"]
+    return None if found.empty else found
 
 
 class MassGroup(NamedTuple):

@@ -116,7 +116,11 @@ def solve_stage(
     the largest bilateral row and the largest natural map of all stages of the step.
     """
     _remember(tables, k, memory, work)
-    best, dependent, finer, exchanged = np.inf, tables.problems[k].dependent == 1, False, 0
+    best, finer, exchanged = np.inf, False, 0
+    declared = (
+        tables.problems[k].dependent == 1
+    )  # constraints always do; contacts depend on each other only for a while
+    dependent = declared
     for number in range(options.attempt_0, min(options.attempt_1, ATTEMPTS.size)):
         attempt = ATTEMPTS[number]
         if number > 0:
@@ -148,7 +152,7 @@ def solve_stage(
                 stepped = work.apart[CONTACT_STEP] != 0 and call_apart(work.apart[CONTACT_STEP], stage)
             else:
                 work.signals[DEPENDENT] = 0
-                stepped = newton_step(tables, k, work, max(soft, COMPLIANCE) if dependent else soft)
+                stepped = newton_step(tables, k, work, max(soft, COMPLIANCE) if declared else soft)
                 dependent = dependent or soft > 0.0 or work.signals[DEPENDENT] == 1
             if not stepped:
                 break

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -86,6 +86,7 @@ class Numbering:
 
     def __init__(self, model: Model, detected: Sequence[Detected] = ()):
         self.model = model
+        self.derived: dict[str, Any] = {}  # what other modules make of it, to be freed with it
         self._first = model.system.starts
         self.size = {"q": int(self._first["q"][-1]), "u": int(self._first["u"][-1]), "one": 1}
         self.instances = model.nodes + model.parts

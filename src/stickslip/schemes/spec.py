@@ -1,8 +1,8 @@
 """Methods as text: `rattle`, `lobatto:stages=3`, `generalized-alpha:constraints=PVA:rho_inf=0.8`.
 
 >>> from stickslip.schemes.spec import label, scheme_of, split_methods
->>> scheme_of("theta:theta=1")
-Theta(theta=1.0)
+>>> scheme_of("theta:theta=1").theta
+1.0
 >>> label(scheme_of("theta:theta=1")), label(scheme_of("rattle"))
 ('theta:theta=1.0', 'rattle')
 >>> split_methods("rattle, theta:theta=1")
