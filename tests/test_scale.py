@@ -119,7 +119,18 @@ def run(program, tables, memory, steps, dt, before=lambda n: None):
         clock = Clock(*(layout.start[x] for x in (T_0, T_1, DT)), 0.0, dt, np.inf, 0)
         code = (program.begin, program.step, program.carry)
         done, failed = advance(
-            tables, *code, memory, work, options, clock, n, n + 1, record, rows, counts, np.zeros(counts.shape)
+            tables,
+            *code,
+            memory,
+            work,
+            options,
+            clock,
+            n,
+            n + 1,
+            record,
+            rows,
+            counts,
+            np.zeros((steps, program.n_residuals)),
         )
         assert (done, failed) == (n + 1, -1)
     return rows[1:]
