@@ -71,8 +71,9 @@ class ProgramBuilder:
         group_0, outputs, instances = self.tables.length["groups"], 0, 0
         taken: set[Field] = set()
         for k, (kind, sheet) in enumerate(zip(self.numbering.kinds, sheets, strict=True)):
-            mine = [each for each, value in sheet.updates.items() if value.numel() and each not in taken]
-            if not mine:
+            given = {each: value for each, value in sheet.updates.items() if value.numel() and each not in taken}
+            mine = [x for x, value in given.items() if x.space in SPACES or x in sheet.claims or not value.is_zero()]
+            if not mine:  # a zero adds nothing to a sum
                 continue
             function, used, silent = updates_function(sheet, name, mine)
             self._sleepers[k].evaluation(sheet, mine, used, silent)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.linalg import splu
 
 from stickslip.engine.check import coupled
 from stickslip.engine.numbering import Numbering
@@ -84,11 +82,19 @@ def _mass(numbering: Numbering, q: np.ndarray, values: np.ndarray) -> np.ndarray
 def _columns_too_many(row: np.ndarray, column: np.ndarray, value: np.ndarray) -> int:
     """Columns of a matrix, brought to unit length, less its rank."""
     row, column = (np.unique(each, return_inverse=True)[1] for each in (row, column))
-    W = sparse.csc_matrix((value, (row, column)))
+    shape = (row.max() + 1, column.max() + 1)
+    if shape[1] <= MOST_DENSE:
+        dense = np.zeros(shape)
+        np.add.at(dense, (row, column), value)
+        length = np.linalg.norm(dense, axis=0)
+        values = np.linalg.svd(dense / np.where(length > 0, length, 1.0), compute_uv=False)
+        return int(shape[1] - (values > DEPENDENT).sum())
+    from scipy import sparse  # here, because SciPy takes longer to import than all of the engine
+    from scipy.sparse.linalg import splu
+
+    W = sparse.csc_matrix((value, (row, column)), shape)
     length = np.sqrt(np.asarray(W.multiply(W).sum(axis=0)).ravel())
     W = W @ sparse.diags(1 / np.where(length > 0, length, 1.0))
-    if W.shape[1] <= MOST_DENSE:
-        return int(W.shape[1] - (np.linalg.svd(W.toarray(), compute_uv=False) > DEPENDENT).sum())
     tiny = -1e-3 * DEPENDENT**2 * sparse.eye(W.shape[1])  # so that nothing is exactly singular
     pivots = splu(sparse.bmat([[sparse.eye(W.shape[0]), W], [W.T, tiny]], format="csc")).U.diagonal()
     return int((np.abs(pivots) < DEPENDENT**2).sum())

@@ -64,6 +64,7 @@ class Sketch:
         self._known: dict[int, int] = {}
         self._drawn: set[str] = set()
         self._slots: list[Any] = []
+        self._last: tuple[list[Any], dict[str, Any]] | None = None  # numbers of the last run and its picture
         self._outputs: list[Any] = []
         self._columns = {
             s.__hash__(): k for k, s in enumerate(s for block in system.blocks for s in np.atleast_1d(array(block.q)))
@@ -189,17 +190,19 @@ class Sketch:
         """The picture with the parameters of a run, in JSON's types."""
         values = list(parameters.values())
         numbers = np.array(self._numbers(values)).ravel().tolist() if self._slots else []
-        return {
-            "version": VERSION,
-            "planar": self.planar,
-            "up": self.up,
-            "bodies": self.bodies,
-            "solids": self.filled(self.solids, numbers),
-            "tracks": self.filled(self.tracks, numbers),
-            "layers": self._layer_list,
-            "tape": self._tape,
-            "parameters": values,
-        }
+        if self._last is None or self._last[0] != numbers:  # runs that differ in other parameters look alike
+            picture = {
+                "version": VERSION,
+                "planar": self.planar,
+                "up": self.up,
+                "bodies": self.bodies,
+                "solids": self.filled(self.solids, numbers),
+                "tracks": self.filled(self.tracks, numbers),
+                "layers": self._layer_list,
+                "tape": self._tape,
+            }
+            self._last = numbers, picture
+        return {**self._last[1], "parameters": values}
 
     def filled(self, entry: Any, numbers: list[Any]) -> Any:
         """An entry with numbers in its slots."""

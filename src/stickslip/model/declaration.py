@@ -134,13 +134,17 @@ class Equations:
             out += [c.slip, c.friction, c.radius, c.restitution, c.tangential_restitution, c.coefficients]
         return out
 
+    def __len__(self) -> int:
+        """How many were declared."""
+        return sum(len(getattr(self, f.name)) for f in fields(self)[1:])
+
     def copy(self) -> Equations:
         """Equations that can be added to without changing these."""
         return Equations(self.name, *[list(getattr(self, f.name)) for f in fields(self)[1:]])
 
     def empty(self) -> bool:
         """Whether nothing was declared."""
-        return not self.expressions()
+        return not len(self)
 
     # -- the verbs ------------------------------------------------------------------------------------------------
 

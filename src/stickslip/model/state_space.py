@@ -244,6 +244,8 @@ class StateSpace:
             if name not in values:
                 raise ModelError(f"{self.name}: parameter {name!r} follows from others and cannot be set")
             values[name] = float(number(self.name, f"parameter {name!r}", value))
+        if len(values) == len(self._parameters):  # none follows from others
+            return values
         symbols, numbers = [self._parameters[n] for n in values], list(values.values())
         for name, value in self._values.items():
             if name not in values:

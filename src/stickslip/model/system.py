@@ -126,9 +126,8 @@ class System(WrittenEquations):
 
     @property
     def size(self) -> tuple[int, ...]:
-        """How much is declared; it grows with every declaration."""
-        expressions = [e for equations in (self._own, *self._declared) for e in equations.expressions()]
-        return len(self.blocks), len(self._parameters), len(self.parts), len(expressions)
+        """How much is declared; it grows with every declaration. What a part declares is complete when it is added."""
+        return len(self.blocks), len(self._parameters), len(self.parts), len(self._own)
 
     # -- parts and what they show -------------------------------------------------------------------------------------
 

@@ -12,12 +12,12 @@ import warnings
 
 import numpy as np
 
-from stickslip.engine.observe import KINETIC, POTENTIAL, energies, observation, observe
+from stickslip.engine.observe import KINETIC, POTENTIAL, energies
 from stickslip.errors import EnergyWarning
 from stickslip.model.system import System
 from stickslip.solution import Solution
 from stickslip.solve.flows import OUTSIDE, work_of_contacts, work_of_steps
-from stickslip.solve.prepared import compiled, prepare
+from stickslip.solve.prepared import observe_along
 
 # Shares of the energy that moves: the largest kinetic energy, or the range of the potential one.
 LASTING, PASSING, STEPS = 0.1, 0.5, 5.0
@@ -65,18 +65,11 @@ def energy_alarm(solution: Solution, system: System) -> None:
     warnings.warn(message, EnergyWarning, stacklevel=4)
 
 
-def prepare_alarm(system: System) -> None:
-    """Compile the energies alone: for many runs whose other quantities nobody may ask for."""
-    compiled(system, energies, lambda: observation(prepare(system).model, energies, (KINETIC, POTENTIAL)))
-
-
 def _energies(solution: Solution, system: System) -> tuple[np.ndarray, np.ndarray]:
-    """Kinetic and potential energy, by the program of `prepare_alarm` if it is there and they are not."""
-    size, program = system.compiled.get(energies, (None, None))
-    if solution.computed or size != system.size:
+    """Kinetic and potential energy; what else a solution computes when it is asked for is left alone."""
+    if solution.computed:
         return solution.kinetic, solution.potential
-    values = np.array(list(system.parameter_values(solution.provenance.get("parameters")).values()))
-    out = observe(program, values, solution.t, solution.q, solution.u, (KINETIC, POTENTIAL))
+    out = observe_along(system, solution, energies, (KINETIC, POTENTIAL))
     return out["kinetic"][:, 0], out["potential"][:, 0]
 
 

@@ -88,14 +88,13 @@ class Recorder:
         run = self.run
         if self._waiting:
             self._thin(last=True)
-        kept = np.concatenate(self._rows)
-        arrays = recorded(split(run, kept))
+        arrays = recorded(split(run, *self._rows))
         stages = len(run.stages)
         iterations = np.concatenate([np.zeros((0, stages), COUNTS), *self._iterations])
         residuals = np.concatenate([np.zeros((0, run.n_residuals)), *self._residuals])
         taken, solved_by = run.done if self.every > 1 else None, getattr(run, "solved_by", {})
         stats = Stats(run.stages, iterations, residuals, run.seconds, taken, solved_by)
-        system, rows = ready.model.system, len(kept)
+        system, rows = ready.model.system, len(arrays["t"])
         values, varying = values.copy(), dict[str, np.ndarray]()
         if changes:
             steps = np.clip(self.every * np.arange(rows), 1, max(self.taken, 1))
@@ -103,8 +102,9 @@ class Recorder:
             for k, column in changed.items():
                 values[k] = column[-1]
             varying = {names[k]: column for k, column in changed.items() if (column != column[0]).any()}
-        # From the rows, not from the arrays, which the user may have changed by then.
-        later = Later(lambda: observed(ready, values, recorded(split(run, kept)), varying))
+        moved = {name: arrays[name].copy() for name in ("t", "q", "u")}  # the user may have changed the arrays by then
+        moved["extra"] = {name: arrays["extra"][name].copy() for name in system.switches}
+        later = Later(lambda: observed(ready, values, moved, varying))
         arrays |= dict.fromkeys(COMPUTED, later)
         arrays["extra"] |= measured(system, values, arrays, varying)
         if varying:
@@ -124,9 +124,9 @@ class Recorder:
         )
 
 
-def split(run: Run, rows: np.ndarray) -> dict[str, np.ndarray]:
+def split(run: Run, *chunks: np.ndarray) -> dict[str, np.ndarray]:
     """Rows of a run as columns by name."""
-    out = {name: np.ascontiguousarray(rows[:, at]) for name, at in slices(run.columns).items()}
+    out = {name: np.concatenate([chunk[:, at] for chunk in chunks]) for name, at in slices(run.columns).items()}
     for name in VECTORS:
         if name in out:
             out[name] = out[name][:, 0].astype(np.int64 if name in INTEGERS else float)

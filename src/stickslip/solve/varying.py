@@ -37,7 +37,7 @@ def varying_of(solution: Solution) -> dict[str, np.ndarray]:
 
 def by_index(system: System, varying: Mapping[str, np.ndarray]) -> dict[int, np.ndarray]:
     """The same by the places of the parameters."""
-    index = {name: k for k, name in enumerate(system.parameter_symbols())}
+    index = {name: k for k, name in enumerate(system.parameter_symbols())} if varying else {}
     return {index[name]: column for name, column in varying.items()}
 
 

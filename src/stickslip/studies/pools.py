@@ -27,14 +27,12 @@ from stickslip.model.system import System
 from stickslip.schemes import EventDriven
 from stickslip.schemes.spec import scheme_of
 from stickslip.solve import solve
-from stickslip.solve.alarm import prepare_alarm
 from stickslip.solve.case import split_call
 from stickslip.studies.journal import Measured
 
 BATCHES = 16  # per worker process: enough to balance the load
 LARGEST = 64  # runs in a batch
 AHEAD = 256  # tasks that wait in a pool of threads
-MANY = 50  # runs for which it pays to compile the energies alone: 10 ms, for 0.2 ms of each run of 1000 steps
 
 
 @dataclass(frozen=True)
@@ -147,8 +145,6 @@ def _threads(
     if points:
         empty = SweepTask(work.system, work.call | {"t_end": work.call.get("t_start") or 0.0}, np.shape)
         SweepRunner(empty).run(points[0])
-    if len(points) >= MANY:
-        prepare_alarm(work.system)
     if count == 1:
         for k, point in enumerate(points):
             yield [k], [runner.run(point)]
