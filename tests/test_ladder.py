@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import stickslip as ss
-from stickslip.engine import rescue
+from stickslip.engine import rescue, run
 from stickslip.engine.newton import ATTEMPTS
 from stickslip.engine.run import ATTEMPTED
 
@@ -117,3 +117,23 @@ def test_a_solver_that_only_seems_to_solve_a_stage_is_not_counted(monkeypatch):
     assert boasts
     assert set(counts) <= set(ATTEMPTED)
     assert min(counts.values()) > 0
+
+
+@pytest.mark.parametrize("reach", [rescue.REACH, 1e-6])
+def test_contacts_that_are_far_away_are_left_out_of_a_rescue(monkeypatch, reach):
+    """However few contacts are taken at first, all of them are closed or open in the end."""
+    rows, honest = [], rescue.local_problem
+
+    def noted(*stage):
+        local = honest(*stage)
+        rows.append(0 if local is None else local.problem.n_rows)
+        return local
+
+    monkeypatch.setattr(rescue, "local_problem", noted)
+    monkeypatch.setattr(rescue, "REACH", reach)
+    monkeypatch.setattr(run, "CHEAP", 1)
+    solution = ss.solve(hard.heap(8), t_end=0.4, dt=2e-3, method="rattle", progress=False)
+    assert len(rows) > 5
+    assert max(rows) < 100  # of 3 (28 pairs + 40 walls)
+    assert solution.gap.min() > -1e-7
+    assert solution.stats.residuals.max() < 1e-8

@@ -10,6 +10,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import stickslip as ss
 from stickslip.nonsmooth import SOLVERS, contacts, from_bodies, load_fclib, save_fclib, solve
@@ -18,7 +19,7 @@ from stickslip.nonsmooth.laws import derivative, project
 from stickslip.nonsmooth.magnify import disagreement, magnified
 from stickslip.nonsmooth.modes import enumerate_modes, mode_count
 from stickslip.nonsmooth.problem import elements_rows
-from stickslip.nonsmooth.reduced import without_open
+from stickslip.nonsmooth.reduced import islands, without_open
 from stickslip.nonsmooth.solvers import solve_shortly
 
 SEARCH = int(os.environ.get("STICKSLIP_SEARCH", "1"))
@@ -321,6 +322,29 @@ def test_contacts_that_stay_open_are_left_out():
     assert r[::2] == pytest.approx([19 / 15, 8 / 15, 0, 0, 0, 0])
     q[4:] = 0.0  # now nothing can be left out
     assert without_open(contacts(W, q, mu=np.zeros(6)), np.zeros(12), 1e-10, climb) is None
+
+
+def test_bodies_that_stand_apart_are_solved_one_by_one():
+    """Two towers whose rows alternate: what is found is what each of them alone needs, to its own tolerance."""
+    towers, sizes = [tower(3), tower(4, tilt=0.1)], []
+    alone = [solve(each, tol=1e-10) for each in towers]
+    W, q = sp.block_diag([each.W.toarray() for each in towers]).toarray(), np.concatenate([each.q for each in towers])
+    contact = np.argsort(np.concatenate([np.arange(each.n_contacts) + 0.1 * k for k, each in enumerate(towers)]))
+    size = towers[0].n_rows // towers[0].n_contacts
+    rows = (size * contact[:, None] + np.arange(size)).ravel()
+    mu = np.concatenate([each.laws.mu[1::2] for each in towers])[contact]
+    both = contacts(W[np.ix_(rows, rows)], q[rows], mu)
+
+    def climb(part, r, tol):
+        sizes.append(part.n_rows)
+        found = solve(part, tol=tol)
+        return found.reaction, found.converged
+
+    r = islands(both, np.zeros(both.n_rows), 1e-10, climb)
+    assert sorted(sizes) == sorted(each.n_rows for each in towers)
+    expected = np.concatenate([each.velocity for each in alone])[rows]
+    assert both.velocity_of(r) == pytest.approx(expected, abs=1e-8)
+    assert islands(towers[0], np.zeros(towers[0].n_rows), 1e-10, climb) is None
 
 
 def test_short_ladder_finds_what_the_long_one_finds():

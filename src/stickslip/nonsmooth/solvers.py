@@ -15,7 +15,7 @@ from stickslip.nonsmooth.operator import size_of
 from stickslip.nonsmooth.polish import polish
 from stickslip.nonsmooth.problem import Problem
 from stickslip.nonsmooth.proximal import OUTER, Scratch, error_of, newton, robust, scratch
-from stickslip.nonsmooth.reduced import without_open
+from stickslip.nonsmooth.reduced import islands, without_open
 from stickslip.nonsmooth.sweeps import MEMORY, sweeps
 
 SMALLEST_TOL = 1e-13  # relative; rounding of W r + q reaches it
@@ -156,10 +156,20 @@ def solve_shortly(problem: Problem, start: np.ndarray, tol: float) -> OneStepSol
         names.append(found.solver)
         return found.reaction, found.residual < NEARLY
 
-    less = without_open(problem, start, tol, climb)
-    if less is not None and names[-1] != "start":
+    def one_by_one(part: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, bool]:
+        found = islands(part, r, tol, climb)
+        if found is None:
+            return climb(part, r, tol)
+        work = _scratch(part)
+        return found, error_of(part.operator, part.laws, part.scales, found, work) < NEARLY
+
+    less = without_open(problem, start, tol, one_by_one)
+    if less is None:
+        less = islands(problem, start, tol, climb)
+    named = [name for name in names if name != "start"]
+    if less is not None and named:
         # from there the whole problem is solved, or its rungs go on
-        ladder.insert(0, (names[-1], lambda problem, r, tol: (less, 0), False))
+        ladder.insert(0, (named[-1], lambda problem, r, tol: (less, 0), False))
     if 0 < mode_count(problem.laws) <= FEW_MODES:
         ladder.append(("enumeration", _modes, False))
     return _climb(problem, ladder, start, tol)
