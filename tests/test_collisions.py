@@ -519,6 +519,20 @@ def test_laws_of_detected_contacts_are_in_range_for_changed_parameters(changed, 
                 sim.step()
 
 
+def test_one_law_for_all_materials_is_one_parameter():
+    """It is not named after one of the pairs; a table has one for each pair, also where its numbers are equal."""
+    named = sliding({("ice", "rock"): 0.3, "ice": 0.3, "rock": 0.3}).parameters
+    assert "touch.restitution" in named
+    assert [n for n in named if "friction[" in n] == [
+        f"touch.friction[{p}]" for p in ("ice, rock", "ice, ice", "rock, rock")
+    ]
+
+
+def test_flags_are_true_or_false():
+    with pytest.raises(ModelError, match="joined must be True or False, got 'no'"):
+        ss.Collisions("touch", ss.Sphere(ss.PointMass("ball", mass=1.0, position=[0, 1]).point(), 0.1), joined="no")
+
+
 def test_laws_by_pairs_of_materials_are_named():
     system = sliding({("ice", "rock"): 0.3, "ice": 0.1, "rock": 0.2})
     with pytest.raises(ModelError, match=r"friction\[ice, rock\] = -1 is out of range"):

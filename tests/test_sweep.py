@@ -6,6 +6,8 @@ import functools
 import os
 import signal
 import sys
+import threading
+import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -330,12 +332,66 @@ def test_parameters_that_are_no_numbers(wrong):
         run(parameters=wrong)
 
 
-def test_a_mistake_in_the_options_is_raised_at_once():
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        ({"tol": -1}, "tol = -1"),
+        ({"theta": 1}, "theta"),
+        ({"out": "run.h5"}, "out= is one file, and a sweep makes many runs"),
+        ({"save": ["height"]}, "unknown quantity 'height'"),
+        ({"q0": [1.0, 2.0]}, "q0 has shape"),
+        ({"t_start": 5.0}, "t_end = 0.8 must be"),
+        ({"energy_alarm": "no"}, "energy_alarm = 'no' must be True or False"),
+        ({"progress": "no"}, "progress = 'no'"),
+        ({"journal": 3}, "journal = 3 must be the path of a file"),
+        ({"parameters": {"q0": [0.5, 1.0]}}, r"q0 of point 0 has the shape \(\), expected \(1,\)"),
+    ],
+)
+def test_a_mistake_in_the_call_is_raised_at_once(wrong, message):
+    """It would be the same for every run, so no run fails because of it."""
+    with pytest.raises(ss.OptionError, match=message):
+        run(measure=lambda s: pytest.fail("a run was made"), **wrong)
+
+
+def test_a_function_that_needs_arguments_is_named():
+    def throw(height):
+        return ss.benchmarks.bouncing_ball(height)
+
+    with pytest.raises(ss.OptionError, match="throw without arguments.* 'height'; write system=lambda"):
+        run(throw)
+
+
+def test_a_journal_belongs_to_the_initial_state_of_the_system(tmp_path):
+    def ball(height):
+        s = ss.System("ball")
+        (y,), (v,) = s.coordinates("y", initial=[height], velocity=[0.0])
+        s.kinetic_energy(v**2 / 2)
+        s.potential_energy(s.parameter("g", 9.81) * y)
+        s.contact(gap=y)
+        return s
+
+    call = {"parameters": {"g": [9.0]}, "journal": tmp_path / "journal"}
+    ss.sweep(ball(1.0), 0.1, 1e-2, **call)
+    with pytest.raises(ss.OptionError, match="journal of another sweep"):
+        ss.sweep(ball(2.0), 0.1, 1e-2, **call)
+    start = {k: ss.solve(ball(k), 0.1, 1e-2, progress=False).state for k in (1.0, 2.0)}
+    call["journal"] = tmp_path / "another"
+    ss.sweep(ball(1.0), 0.2, 1e-2, start=start[1.0], **call)
+    with pytest.raises(ss.OptionError, match="journal of another sweep"):
+        ss.sweep(ball(1.0), 0.2, 1e-2, start=start[2.0], **call)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c_ends_the_runs_of_a_sweep(workers):
+    """Ten million steps each, of which nobody waits for the end."""
     ball = ss.benchmarks.bouncing_ball()
-    with pytest.raises(ss.OptionError, match="tol = -1"):
-        ss.sweep(ball, 0.1, 1e-2, parameters={"e": [0.5, 0.6]}, tol=-1)
-    with pytest.raises(ss.OptionError, match="theta"):
-        ss.sweep(ball, 0.1, 1e-2, parameters={"e": [0.5, 0.6]}, method="rattle", theta=1)
+    ss.solve(ball, 0.1, 1e-3, progress=False)
+    begin = time.monotonic()
+    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        ss.sweep(ball, 1e4, 1e-3, parameters={"e": [0.1, 0.2, 0.3]}, workers=workers, save_every=1000)
+    assert time.monotonic() - begin < 5
 
 
 @pytest.mark.parametrize(

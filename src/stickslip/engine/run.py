@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -389,7 +390,8 @@ class ProgramRun:
     def advance(self, keep: Keep, interrupted: Callable[[], bool], show: Callable[[int], None]) -> None:
         """All steps, in chunks of about CHUNK_SECONDS; the first is a single step, unless a run before was fast."""
         pace = self.program.kept.get(PACE, CHUNK_SECONDS)  # seconds per step
-        chunk = max(1, min(FIRST_ROWS, int(CHUNK_SECONDS / pace), keep.chunk or CHUNK_ROWS))
+        most = FIRST_ROWS if threading.current_thread() is threading.main_thread() else CHUNK_ROWS
+        chunk = max(1, min(most, int(CHUNK_SECONDS / pace), keep.chunk or CHUNK_ROWS))
         while not self.complete and self.failure is None and not interrupted():
             before = self.seconds
             left = self.steps - self.done if self.clock.end == math.inf else chunk

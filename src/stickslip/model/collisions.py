@@ -12,7 +12,7 @@ from stickslip.math import Scalar, is_symbolic
 from stickslip.model.declaration import Equations, check_law_value
 from stickslip.model.frames import Carrier, Ground, Point
 from stickslip.model.geometry import Box, Capsule, Cavity, Cylinder, Disk, Ellipsoid, Graph, Line, Plane, Sphere
-from stickslip.model.given import number, text
+from stickslip.model.given import flag, number, text
 from stickslip.model.outlines import ClosedCurve, SimplePolygon
 from stickslip.model.polytopes import ConvexPolygon, Polyhedron
 from stickslip.model.surfaces import HeightField, TriangleMesh
@@ -75,7 +75,8 @@ class Collisions:
         if len(bodies) > MANY:
             raise ModelError(f"{where}: {len(bodies)} bodies; detection is meant for at most {MANY}")
         _require_able(where, self.shapes)
-        self.joined, self.skin = bool(joined), None if skin is None else float(number(where, "skin", skin, above=0))
+        self.joined = flag(where, "joined", joined)
+        self.skin = None if skin is None else float(number(where, "skin", skin, above=0))
         self.given = {
             "friction": friction,
             "restitution": restitution,
@@ -101,23 +102,28 @@ class Collisions:
                 raise ModelError(
                     f"{where}: the {kind} of {shape.body.name!r} has no body in this system; add {shape.body.name!r} first"
                 )
-        for key, table in self.laws.items():
-            for value, pairs in _distinct(table):
-                label = "" if len(self.materials) == 1 else "[" + ", ".join(self.materials[k] for k in pairs[0]) + "]"
+        for key in self.laws:
+            for label, value, _ in self._entries(key):
                 system.parameter(f"{self.name}.{key}{label}", value)
 
     def law_values(self, parameters: Mapping[str, float]) -> np.ndarray:
         """mu, e_N and e_F by the materials of two shapes, for values of the system's parameters, which are in range."""
         n = len(self.materials)
         out = np.zeros((n, n, 3))
-        for c, (key, table) in enumerate(self.laws.items()):
-            for _, pairs in _distinct(table):
-                label = "" if n == 1 else "[" + ", ".join(self.materials[k] for k in pairs[0]) + "]"
+        for c, key in enumerate(self.laws):
+            for label, _, pairs in self._entries(key):
                 value = parameters[f"{self.name}.{key}{label}"]
                 check_law_value(f"collisions {self.name!r}", f"{key}{label}", value)
                 for i, j in pairs:
                     out[i, j, c] = out[j, i, c] = value
         return out
+
+    def _entries(self, key: str) -> list[tuple[str, Scalar, list[tuple[int, int]]]]:
+        """A law as parameters: what stands behind its name, the value, its pairs. A number for all pairs is one parameter."""
+        table = self.laws[key]
+        if len(self.materials) == 1 or not isinstance(self.given[key], Mapping):
+            return [("", next(iter(table.values())), list(table))]
+        return [(f"[{self.materials[i]}, {self.materials[j]}]", value, [(i, j)]) for (i, j), value in table.items()]
 
     @property
     def frictional(self) -> bool:
@@ -165,14 +171,6 @@ def collisions_of(system: System) -> Collisions | None:
             f"{system.name}: there are several parts that detect contacts, {names}; put all shapes into one"
         )
     return found[0] if found else None
-
-
-def _distinct(table: Mapping[tuple[int, int], Scalar]) -> list[tuple[Scalar, list[tuple[int, int]]]]:
-    """Entries of a table: one for all pairs where they are one object, else one for each pair."""
-    values = list(table.values())
-    if all(value is values[0] for value in values):
-        return [(values[0], list(table))]
-    return [(value, [pair]) for pair, value in table.items()]
 
 
 def _pair(where: str, given: Any) -> tuple[Any, Any]:

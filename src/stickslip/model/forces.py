@@ -13,7 +13,7 @@ from stickslip.model.bodies import Body
 from stickslip.model.declaration import TIME, Equations, Sensor
 from stickslip.model.described import Described
 from stickslip.model.frames import Ground, Point, rate
-from stickslip.model.given import instance, number, vector
+from stickslip.model.given import flag, instance, number, vector
 from stickslip.model.measures import Distance, Measure, Quantity, along, evaluated
 from stickslip.model.system import System
 
@@ -248,7 +248,8 @@ class Torque(Described):
         reaction: Body | None = None,
     ):
         where, wanted = f"torque {name!r}", "a body with an orientation, such as a RigidBody"
-        self.name, self.body, self.torque, self.local = name, instance(where, "body", body, Body, wanted), torque, local
+        self.name, self.body, self.torque = name, instance(where, "body", body, Body, wanted), torque
+        self.local = flag(where, "local", local)
         self.reaction = None if reaction is None else instance(where, "reaction", reaction, Body, wanted)
 
     def declare(self, system: System, equations: Equations) -> None:

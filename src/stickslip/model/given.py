@@ -83,6 +83,15 @@ def numbers(where: str, what: str, value: Any, n: int | tuple[int, ...]) -> np.n
     return out
 
 
+def flag(where: str, what: str, value: Any) -> bool:
+    """True or False; a text such as "no" counts as true in Python, and is not meant so.
+
+    >>> flag("torque", "local", True)
+    True
+    """
+    return bool(instance(where, what, value, (bool, np.bool_), "True or False"))
+
+
 def instance(where: str, what: str, value: Any, kind: type[T] | tuple[type[T], ...], such_as: str) -> T:
     """Something of a kind, such as a point of a body."""
     if not isinstance(value, kind):

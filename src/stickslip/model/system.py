@@ -17,7 +17,7 @@ from stickslip.errors import ModelError
 from stickslip.math import Vector, array, column
 from stickslip.model.assemble import assembled
 from stickslip.model.declaration import APPROACH_SPEED, TIME, Equations, Sensor, _vector
-from stickslip.model.given import number, text
+from stickslip.model.given import flag, number, text
 from stickslip.model.shipping import packed, unpacked
 from stickslip.model.switches import switched
 from stickslip.model.told import system_html
@@ -265,7 +265,8 @@ class System(WrittenEquations):
         >>> float(q @ q), float(abs(q @ u).round(12))
         (1.0, 0.0)
         """
-        q, u = assembled(self, self.parameter_values(parameters), float(number(self.name, "t", t)), obstacles)
+        out_of_obstacles = flag(self.name, "obstacles", obstacles)
+        q, u = assembled(self, self.parameter_values(parameters), float(number(self.name, "t", t)), out_of_obstacles)
         at = self.starts
         for k, b in enumerate(self.blocks):
             self.blocks[k] = b.at(*[x[at[n][k] : at[n][k + 1]] for n, x in (("q", q), ("u", u))])

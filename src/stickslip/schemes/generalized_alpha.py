@@ -143,6 +143,9 @@ class GeneralizedAlpha(Scheme):
     name = "generalized-alpha"
 
     def __post_init__(self) -> None:
+        for name in ("consistent", "shifted_start", "record"):
+            if not isinstance(getattr(self, name), bool):
+                raise OptionError(f"{name} = {getattr(self, name)!r} of generalized-alpha must be True or False")
         if self.constraints not in LEVELS:
             raise OptionError(unknown_name("constraints of generalized-alpha", str(self.constraints), LEVELS))
         if not isinstance(self.rho_inf, int | float) or not 0 <= self.rho_inf <= 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +23,17 @@ from stickslip.solve.alarm import energy_alarm as warn_of_energy
 from stickslip.solve.checks import check_capability, check_start
 from stickslip.solve.detecting import DetectingRun
 from stickslip.solve.keeping import selection
-from stickslip.solve.options import count_steps, is_number, out_path, positive, subdivides, vector_of, whole
+from stickslip.solve.options import (
+    count_steps,
+    flag,
+    is_number,
+    out_path,
+    positive,
+    shows_progress,
+    subdivides,
+    vector_of,
+    whole,
+)
 from stickslip.solve.outfile import FileRecorder, fingerprint, finish
 from stickslip.solve.prepared import Prepared, prepare, program_of
 from stickslip.solve.provenance import described
@@ -103,11 +113,11 @@ class Case:
         out: str | Path | None = None,
         progress: bool | None = None,
         part: PartFile | None = None,
+        stop: Callable[[], bool] | None = None,
     ) -> Solution:
-        """One run; `part` is the unfinished file of a run that is resumed."""
+        """One run; `part` is the unfinished file of a run that is resumed, `stop` ends a run that another thread makes."""
         system, scheme, dt = self.system, self.scheme, self.dt
-        if not isinstance(progress, bool | None):
-            raise OptionError(f"progress = {progress!r} must be True, False or None, which asks the terminal")
+        progress, states, energy_alarm = shows_progress(progress), flag(states=states), flag(energy_alarm=energy_alarm)
         if part is not None and start is not None:
             t_start = None
         state = self._continued(start, t_start, q0, u0)
@@ -118,7 +128,7 @@ class Case:
         begin = t_0 if state is None else state.t_start
         steps = count_steps(begin, t_end, dt) - (0 if state is None else state.step)
         if out is not None:
-            out = out_path(out)
+            out = out_path(out=out)
         announce_first_compile(voice(progress))
 
         shared = self.compiled
@@ -170,7 +180,7 @@ class Case:
                 run, self.save_every, out, identity | {"provenance": about}, part, ready, values, save
             )
         bar = sys.stderr.isatty() if progress is None else progress
-        with interruptible() as interrupted, progress_bar(bar, steps, f"{system.name}, {scheme.name}") as show:
+        with interruptible(stop) as interrupted, progress_bar(bar, steps, f"{system.name}, {scheme.name}") as show:
             if run.failure is None:
                 run.advance(record, interrupted, show)
         about["complete"] = run.complete

@@ -55,6 +55,21 @@ def whole(**option: Any) -> int:
     return int(value)
 
 
+def flag(**option: Any) -> bool:
+    """An option that must be True or False."""
+    ((name, value),) = option.items()
+    if not isinstance(value, bool | np.bool_):
+        raise OptionError(f"{name} = {value!r} must be True or False")
+    return bool(value)
+
+
+def shows_progress(progress: Any) -> bool | None:
+    """The option that asks for a bar."""
+    if not isinstance(progress, bool | np.bool_ | None):
+        raise OptionError(f"progress = {progress!r} must be True, False or None, which asks the terminal")
+    return None if progress is None else bool(progress)
+
+
 def is_number(value: Any) -> bool:
     """Whether it is a finite real number."""
     try:
@@ -78,10 +93,13 @@ def vector_of(own: np.ndarray, given: Any, name: str) -> np.ndarray:
     return state
 
 
-def out_path(out: Any) -> Path:
-    """The file that `out=` names."""
-    if not isinstance(out, str | os.PathLike):
-        raise OptionError(f"out = {out!r} must be the path of a file, such as 'run.h5'")
-    if Path(out).is_dir():
-        raise OptionError(f"out = {str(out)!r} is a folder; name a file in it, such as {str(Path(out) / 'run.h5')!r}")
-    return Path(out)
+def out_path(**option: Any) -> Path:
+    """The file that an option such as `out=` names."""
+    ((name, value),) = option.items()
+    if not isinstance(value, str | os.PathLike):
+        raise OptionError(f"{name} = {value!r} must be the path of a file, such as 'run.h5'")
+    if Path(value).is_dir():
+        raise OptionError(
+            f"{name} = {str(value)!r} is a folder; name a file in it, such as {str(Path(value) / 'run.h5')!r}"
+        )
+    return Path(value)

@@ -32,18 +32,23 @@ def voice(progress: bool | None) -> Callable[[str], None]:
 
 
 class Asked:
-    """Whether a signal has asked the loop to stop, and which."""
+    """Whether a signal has asked the loop to stop, and which, or somebody else."""
 
-    signal = 0
+    def __init__(self, stop: Callable[[], bool] | None = None):
+        self.signal = 0
+        self._stop = stop
 
     def __call__(self) -> bool:
-        return self.signal != 0
+        return self.signal != 0 or (self._stop is not None and self._stop())
 
 
 @contextmanager
-def interruptible() -> Iterator[Asked]:
-    """Ctrl-C asks the loop to stop after the current chunk; a second Ctrl-C interrupts as usual. SIGTERM asks likewise."""
-    asked = Asked()
+def interruptible(stop: Callable[[], bool] | None = None) -> Iterator[Asked]:
+    """Ctrl-C asks the loop to stop after the current chunk; a second Ctrl-C interrupts as usual. SIGTERM asks likewise.
+
+    In other threads than the main one, where there are no signals, `stop` asks.
+    """
+    asked = Asked(stop)
     if threading.current_thread() is not threading.main_thread():
         yield asked
         return

@@ -13,7 +13,7 @@ from stickslip.errors import OptionError, StudyError, unknown_name
 from stickslip.model.system import System
 from stickslip.notebook import ShownWithFigure
 from stickslip.schemes import Scheme
-from stickslip.solve.options import is_number
+from stickslip.solve.options import is_number, shows_progress
 from stickslip.solve.terminal import progress_bar
 from stickslip.studies.diagram import _terminal, repeats
 from stickslip.studies.many import ManyRuns, journaled, study_journal
@@ -142,7 +142,8 @@ def basins(
         cycles = [end[-p:] for end, p in zip(ends, found, strict=True) if p > 0]
         return {"periods": np.array(found), "states": np.vstack([np.zeros((0, states.shape[1])), *cycles])}
 
-    bar = bool(progress) if progress is not None else _terminal()
+    wanted = shows_progress(progress)
+    bar = _terminal() if wanted is None else wanted
     with progress_bar(bar, len(batches), f"{system.name}, basins", "batches") as show:
         outcomes = journaled(work, range(len(batches)), kept, show)
     labels = np.full(len(states), IMPOSSIBLE)

@@ -15,6 +15,7 @@ from stickslip.errors import OptionError, StudyError, unknown_name
 from stickslip.model.system import System
 from stickslip.notebook import ShownWithFigure
 from stickslip.schemes import Scheme
+from stickslip.solve.options import shows_progress
 from stickslip.solve.terminal import progress_bar
 from stickslip.studies.inputs import require_acting
 from stickslip.studies.journal import Journal
@@ -165,7 +166,8 @@ def bifurcation(
         count=count, transient=transient, direction=direction, method=str(method), parameters=dict(parameters or {}),
         start=x.tolist(), options=options,
     )  # fmt: skip
-    bar = bool(progress) if progress is not None else _terminal()
+    wanted = shows_progress(progress)
+    bar = _terminal() if wanted is None else wanted
     with progress_bar(bar, size * len(ways), f"{system.name}, {parameter}", "values") as show:
         if direction == "none":
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from stickslip.engine.state import State
 from stickslip.model.system import System
 from stickslip.solution import Solution
 
@@ -50,6 +51,9 @@ def likeness(value: Any, depth: int = 0, changes: bool = False) -> Any:
         return value.__name__
     if isinstance(value, Solution):
         return ["Solution", *(likeness(x, depth + 1) for x in (value.t, value.q, value.u))]
+    if isinstance(value, State):
+        own = (value.method, value.t_start, value.dt, value.step, value.t, value.q, value.u, value.memory)
+        return ["State", *(likeness(x, depth + 1) for x in own)]
     if isinstance(value, System):
         return ["System", value.name]
     return _object(value, depth, changes)

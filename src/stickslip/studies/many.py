@@ -26,6 +26,7 @@ from stickslip.schemes import EventDriven, Scheme
 from stickslip.schemes.spec import scheme_of
 from stickslip.solve.checks import check_capability, check_start
 from stickslip.solve.ensemble import run_many
+from stickslip.solve.options import out_path
 from stickslip.solve.outfile import fingerprint
 from stickslip.solve.prepared import compiled, prepare, program_of
 from stickslip.studies.journal import Journal
@@ -140,7 +141,7 @@ def study_journal(path: str | Path | None, system: System, **call: Any) -> Journ
         call,
     ]
     identity = hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode()).hexdigest()
-    return Journal(Path(path), identity)
+    return Journal(out_path(journal=path), identity)
 
 
 def journaled(

@@ -13,6 +13,7 @@ from stickslip.model.system import System
 from stickslip.notebook import ShownAsText
 from stickslip.solution import Solution
 from stickslip.solve import solve
+from stickslip.solve.options import flag
 from stickslip.studies.inputs import declared_inputs, require_inputs, with_inputs
 from stickslip.studies.sensitivity import gradient
 
@@ -74,7 +75,7 @@ def optimize(
         raise OptionError("variables must have finite bounds, lowest before highest")
     initial = declared_inputs(system, parameters)
     first = np.clip([float((start or {}).get(n, initial[n])) for n in names], low, high)
-    random, sign = np.random.default_rng(seed), -1.0 if largest else 1.0
+    random, sign = np.random.default_rng(seed), -1.0 if flag(largest=largest) else 1.0
     count = 0
 
     def evaluate(x: np.ndarray) -> tuple[float, np.ndarray, Solution]:

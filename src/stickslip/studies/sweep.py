@@ -23,12 +23,11 @@ from stickslip.model.system import System
 from stickslip.notebook import html_table
 from stickslip.schemes import Scheme
 from stickslip.solution import Solution
-from stickslip.solve.case import split_call
-from stickslip.solve.options import whole
+from stickslip.solve.options import out_path, shows_progress, whole
 from stickslip.solve.terminal import progress_bar
 from stickslip.studies.journal import Journal, Measured
 from stickslip.studies.likeness import likeness
-from stickslip.studies.pools import SweepTask, made, outcomes
+from stickslip.studies.pools import SweepTask, check_call, made, outcomes
 
 if TYPE_CHECKING:
     import xarray
@@ -167,21 +166,28 @@ def sweep(
         raise OptionError(f"measure = {measure!r} must be a function of a solution")
     if not isinstance(system, System) and not callable(system):
         raise OptionError(f"sweep needs a System, or a function that makes one, got {system!r}")
+    progress = shows_progress(progress)
     if workers is not None:
         workers = whole(workers=workers)
     points, axes = _points(parameters) if sampler is None and samples is None else _drawn(parameters, sampler, samples)
     first = system if isinstance(system, System) else made(system)
     _check_names(first, points)
+    if options.get("out") is not None:
+        raise OptionError(
+            "out= is one file, and a sweep makes many runs. Keep numbers of each run with measure=, what is done with "
+            "journal=, and all of it with save() of the result; for whole trajectories call ss.solve(..., out=...) in a loop"
+        )
     call = {"t_end": t_end, "dt": dt, "method": method, **options}
-    split_call(first, call)  # mistakes of the call are no failures of runs
+    check_call(first, call)
+    journal = None if journal is None else out_path(journal=journal)
     identity = None if journal is None else _identity(first, call, points, measure)
-    kept = None if journal is None or identity is None else Journal(Path(journal), identity, len(points))
+    kept = None if journal is None or identity is None else Journal(journal, identity, len(points))
     done: dict[int, Measured] = dict(kept.done) if kept is not None else {}
     left = [k for k in range(len(points)) if k not in done]
     bar = sys.stderr.isatty() if progress is None else progress
     before = len(done)
     try:
-        with progress_bar(bool(bar), len(left), "sweep", "runs") as show:
+        with progress_bar(bar, len(left), "sweep", "runs") as show:
             work = SweepTask(system, call, measure)
             for numbers, results in outcomes(work, [points[k] for k in left], executor, workers):
                 for k, outcome in zip([left[n] for n in numbers], results, strict=True):
@@ -200,6 +206,13 @@ def _check_names(system: System, points: Sequence[SweepPoint]) -> None:
     known = {"q0", "u0", *system.parameters}
     for name in dict.fromkeys(name for point in points for name in point if name not in known):
         system.parameter_values({name: 0.0})
+    for name, size in (("q0", system.n_q), ("u0", system.n_u)):
+        for k, point in enumerate(points):
+            if name in point and np.shape(point[name]) != (size,):
+                raise OptionError(
+                    f"{name} of point {k} has the shape {np.shape(point[name])}, expected ({size},): every {name} is a list "
+                    f"of {size} number{'s' if size > 1 else ''}, also where there is only one"
+                )
 
 
 def _points(parameters: Any) -> tuple[tuple[SweepPoint, ...], dict[str, np.ndarray]]:
@@ -277,7 +290,8 @@ def _identity(system: System, call: Mapping[str, Any], points: Sequence[SweepPoi
     about: list[Any] = [
         fingerprint(prepare(system)),
         system.parameters,
-        {k: likeness(v) if k in ("q0", "u0") else str(v) for k, v in call.items()},
+        [system.q_initial.tolist(), system.u_initial.tolist()],
+        {k: likeness(v) if k in ("q0", "u0", "start") else str(v) for k, v in call.items()},
     ]
     about += [[{n: np.asarray(v).tolist() for n, v in p.items()} for p in points], likeness(measure)]
     return hashlib.sha256(json.dumps(about).encode()).hexdigest()

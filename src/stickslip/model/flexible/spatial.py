@@ -15,7 +15,7 @@ from stickslip.model.declaration import Equations
 from stickslip.model.described import Described
 from stickslip.model.flexible.chain import Chain, Element, Node
 from stickslip.model.frames import unit
-from stickslip.model.given import instance
+from stickslip.model.given import flag
 from stickslip.model.system import System
 
 GAUSS = [
@@ -265,7 +265,7 @@ class SpatialBeam(Chain):
         stiffness_damping: Scalar = 0.0,
     ):
         where = f"spatial beam {name!r}"
-        instance(where, "gyroscopic", gyroscopic, bool, "True or False")
+        gyroscopic = flag(where, "gyroscopic", gyroscopic)
         I_y, I_z = given.vector(where, "moments", moments, 2)
         (spin,) = given.numbers(where, "spin", spin, 1)
         if gyroscopic and not is_symbolic([I_y, I_z]) and not np.isclose(I_y, I_z, rtol=1e-9, atol=0):
