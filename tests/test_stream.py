@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 import stickslip as ss
-from stickslip.solution.files import SIGNATURE, sign
+from stickslip.solution.whole import SIGNATURE, sign
 from stickslip.stream import MAGIC, TOLD, FileFrame, encode, open_part, part_of
 
 
@@ -335,3 +336,57 @@ def test_resume_finds_the_benchmark_of_a_run(tmp_path, monkeypatch):
     assert done.exit_code == 1
     assert "name its model" in str(done.exception)
     assert identical(ss.resume("own.h5", own, t_end=1.0), ss.solve(own, 1.0, 1e-2, progress=False))
+
+
+def declared(g: float) -> ss.System:
+    s = ss.System("ball")
+    (y,), (v,) = s.coordinates("y", initial=[1.0], velocity=[0.0])
+    s.kinetic_energy(v**2 / 2)
+    s.potential_energy(s.parameter("g", g) * y)
+    s.contact(gap=y, name="floor")
+    return s
+
+
+def test_other_values_of_parameters_are_not_resumed(tmp_path):
+    """Half a run with one gravity and half with another is nobody's result; what was given to the call is kept."""
+    path = tmp_path / "run.h5"
+    ss.solve(declared(9.81), 0.1, 1e-2, out=path, progress=False)
+    with pytest.raises(ss.OptionError, match=r"computed with g = 9.81, and this 'ball' has 1.62"):
+        ss.resume(path, declared(1.62), t_end=0.2, progress=False)
+    ss.solve(declared(9.81), 0.1, 1e-2, parameters={"g": 1.62}, out=path, progress=False)
+    longer = ss.resume(path, declared(5.0), t_end=0.2, progress=False)
+    assert identical(longer, ss.solve(declared(1.62), 0.2, 1e-2, progress=False))
+
+
+def test_an_interrupted_run_is_not_begun_again(tmp_path, monkeypatch):
+    path, whole = unfinished(tmp_path, monkeypatch)
+    ball = ss.benchmarks.bouncing_ball()
+    with pytest.raises(ss.OptionError, match=r"interrupted at t = .*; ss.resume\(.*run.h5', system\) continues it"):
+        ss.solve(ball, 0.1, 1e-2, out=path, progress=False)
+    assert identical(ss.resume(path, ball, progress=False), whole)
+
+
+def test_two_processes_do_not_write_to_one_file(tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+    path, whole = unfinished(tmp_path, monkeypatch)
+    ball, before = ss.benchmarks.bouncing_ball(), part_of(path).read_bytes()
+    with part_of(path).open("r+b") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(ss.ResultFileError, match="another process is writing to"):
+            ss.resume(path, ball, progress=False)
+    assert part_of(path).read_bytes() == before
+    assert identical(ss.resume(path, ball, progress=False), whole)
+
+
+def test_what_a_killed_process_left_behind_is_deleted(tmp_path):
+    """Killed in the moment when frames become the result: the next one that writes it cleans up, and leaves others alone."""
+    path, node = tmp_path / "run.h5", platform.node()
+    dead, alive, other = (
+        tmp_path / f".{n}.unfinished" for n in (f"run.h5.{node}-99999999", f"run.h5.{node}-1", "x.h5.1")
+    )
+    for file in (dead, alive, other):
+        file.write_bytes(b"half")
+    ss.solve(declared(9.81), 0.1, 1e-2, out=path, progress=False)
+    assert not dead.exists()
+    assert alive.exists()
+    assert other.exists()

@@ -90,6 +90,24 @@ def frames(file: BinaryIO) -> Iterator[tuple[FileFrame, int]]:
         yield _decode(content), file.tell()
 
 
+def alone(file: Any) -> None:
+    """Refuse a file that another process writes to: two that resume the same run would mix their results.
+
+    The lock goes with the process, however it ends. Where there are no locks, nothing is refused.
+    """
+    try:
+        import fcntl
+    except ImportError:  # not on this platform
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise ResultFileError(f"another process is writing to {file.name}; wait for its end, or end it") from None
+    except OSError:  # not on this file system
+        return
+
+
 class Writer:
     """Appends frames to a file; what is written is whole or ignored by readers."""
 
@@ -99,11 +117,11 @@ class Writer:
         try:
             if first is not None:
                 path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("wb" if first is not None else "r+b", buffering=0)
-            if first is None:
-                self._file.truncate(end)
-                self._file.seek(0, os.SEEK_END)
-            else:
+            self._file = path.open("ab" if first is not None else "r+b", buffering=0)
+            alone(self._file)
+            self._file.truncate(0 if first is not None else end)
+            self._file.seek(0, os.SEEK_END)
+            if first is not None:
                 self._append([MAGIC, *encode(first)])
         except OSError as error:
             if hasattr(self, "_file"):
@@ -120,6 +138,7 @@ class Writer:
         except OSError as error:
             with suppress(OSError):
                 self._file.truncate(begin)
+            self.close()
             raise ResultFileError(
                 f"cannot write {self.path}: {error.strerror}. All steps up to there are kept in it; free some space and "
                 "continue with ss.resume"

@@ -81,6 +81,7 @@ def claim_run(result: Path, overwrite: bool) -> None:
             "again, or choose another place with --out DIR"
         )
     claim([result], overwrite)
+    unfinished.unlink(missing_ok=True)
 
 
 def _report(solution: Solution, name: str, out: Path, json: bool, result: Path) -> None:

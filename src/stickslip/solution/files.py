@@ -16,7 +16,6 @@ The SHA-256 of all that follows the end of HDF5's part. What is loaded equals wh
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Iterable
@@ -33,6 +32,7 @@ from stickslip.engine.state import State
 from stickslip.errors import ResultFileError
 from stickslip.solution.records import Names, NotKept, Stats
 from stickslip.solution.trajectory import ARRAYS, Solution
+from stickslip.solution.whole import replacing, require_plain, verify
 from stickslip.stream import open_part, part_of, unpack_state
 
 if TYPE_CHECKING:
@@ -49,17 +49,10 @@ def save(solution: Solution, path: str | Path, *, compress: bool = False) -> Pat
     import h5py
 
     path = Path(path)
-
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with h5py.File(unfinished, "w") as file:
-                _write(solution, file, compress)
-            sign(unfinished)
-            unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        with replacing(path) as unfinished, h5py.File(unfinished, "w") as file:
+            _write(solution, file, compress)
     except OSError as error:
         raise ResultFileError(f"cannot write {path}: {error}. Choose another place, or free some space.") from error
     return path
@@ -121,7 +114,7 @@ def load(path: str | Path, *, system: System | None = None, mapped: bool = False
                 )
             if version > 1 and not signed:
                 raise ValueError("it has no checksum, or was changed by another program")
-            _require_plain(file, path.stat().st_size)
+            require_plain(file, path.stat().st_size)
             solution = _read(file, path if mapped else None)
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise ResultFileError(f"{path} is a damaged stickslip result ({error}). Run the simulation again.") from error
@@ -223,7 +216,6 @@ def write_pieces(
     """
     import h5py
 
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     at = {"": 0, "stats": 0}
 
     def put(group: h5py.Group, name: str, array: np.ndarray, total: int, first: int) -> None:
@@ -232,31 +224,28 @@ def write_pieces(
         group[name][first : first + len(array)] = array
 
     try:
-        try:
-            with h5py.File(unfinished, "w") as file:
-                file.attrs.update(
-                    {"format": FORMAT, "format_version": FORMAT_VERSION, "stickslip_version": __version__}
+        with replacing(path) as unfinished, h5py.File(unfinished, "w") as file:
+            file.attrs.update({"format": FORMAT, "format_version": FORMAT_VERSION, "stickslip_version": __version__})
+            extra, group = file.create_group("extra", track_order=True), file.create_group("stats")
+            for arrays, taken in pieces:
+                for name, array in arrays.items():
+                    kind, _, label = name.partition(".")
+                    put(file if kind == "array" else extra, label, array, rows, at[""])
+                put(group, "iterations", taken[0], rows - 1, at["stats"])
+                put(group, "residuals", taken[1], rows - 1, at["stats"])
+                at[""], at["stats"] = at[""] + len(arrays["array.t"]), at["stats"] + len(taken[0])
+            group.attrs["stages"], group.attrs["wall_time"] = json.dumps(stats.stages), stats.wall_time
+            if stats.taken is not None:
+                group.attrs["taken"] = stats.taken
+            file["names"] = json.dumps({f.name: getattr(names, f.name) for f in fields(Names)})
+            file["provenance"] = json.dumps(provenance, default=_plain)
+            _write_state(file, state)
+            if found is not None:
+                _append_contacts(file, found)
+            if at != {"": rows, "stats": rows - 1}:
+                raise ResultFileError(
+                    f"{path}: {at[''] - 1} of {rows - 1} rows are there; another program has changed the file"
                 )
-                extra, group = file.create_group("extra", track_order=True), file.create_group("stats")
-                for arrays, taken in pieces:
-                    for name, array in arrays.items():
-                        kind, _, label = name.partition(".")
-                        put(file if kind == "array" else extra, label, array, rows, at[""])
-                    put(group, "iterations", taken[0], rows - 1, at["stats"])
-                    put(group, "residuals", taken[1], rows - 1, at["stats"])
-                    at[""], at["stats"] = at[""] + len(arrays["array.t"]), at["stats"] + len(taken[0])
-                group.attrs["stages"], group.attrs["wall_time"] = json.dumps(stats.stages), stats.wall_time
-                if stats.taken is not None:
-                    group.attrs["taken"] = stats.taken
-                file["names"] = json.dumps({f.name: getattr(names, f.name) for f in fields(Names)})
-                file["provenance"] = json.dumps(provenance, default=_plain)
-                _write_state(file, state)
-                if found is not None:
-                    _append_contacts(file, found)
-            sign(unfinished)
-            unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
     except OSError as error:
         raise ResultFileError(
             f"cannot write {path}: {error}. Nothing is lost: free some space and call ss.resume."
@@ -279,41 +268,6 @@ def _append_contacts(file: h5py.File, pieces: Iterable[DetectedContacts]) -> Non
 
 
 SLASH = "|"  # in names of fields: HDF5 reads a slash as a group
-SIGNATURE = b"\nstickslip sha256 "
-
-
-def sign(path: Path) -> None:
-    """Append the checksum of a file to it; HDF5 does not mind what stands behind its end."""
-    digest = _digest(path, path.stat().st_size)
-    with path.open("ab") as file:
-        file.write(SIGNATURE + digest)
-
-
-def verify(path: Path) -> bool:
-    """Compare a file with the checksum that stands at its end; False if it has none."""
-    length, size = len(SIGNATURE) + 64, path.stat().st_size
-    with path.open("rb") as file:
-        file.seek(max(0, size - length))
-        end = file.read()
-    if len(end) < length or not end.startswith(SIGNATURE):
-        return False
-    if _digest(path, size - length) != end[len(SIGNATURE) :]:
-        raise ResultFileError(
-            f"{path} is a damaged stickslip result: its checksum does not fit its content. Run the simulation again."
-        )
-    return True
-
-
-def _digest(path: Path, size: int) -> bytes:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while size > 0:
-            block = file.read(min(size, 2**20))
-            if not block:
-                break
-            digest.update(block)
-            size -= len(block)
-    return digest.hexdigest().encode()
 
 
 def _write_state(file: h5py.File, state: State) -> None:
@@ -336,29 +290,6 @@ def _read_state(file: h5py.File) -> State | None:
     memory = {name.replace(SLASH, "/"): dataset[()] for name, dataset in group["memory"].items()}
     method, t_start, dt, step, t = json.loads(group.attrs["clock"])
     return State(method, t_start, dt, step, t, group["q"][()], group["u"][()], memory)
-
-
-MOST_DENSE = 1100  # bytes that one byte of gzip may stand for; its limit is 1032
-DEPTH = 3  # groups within groups
-
-
-def _require_plain(group: h5py.Group, size: int, depth: int = 0) -> None:
-    """Refuse what no result has: links to other places and files, and arrays larger than the file can hold."""
-    import h5py
-
-    for name in group:
-        if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-            raise ValueError(f"{name!r} is a link to another place")
-        item = group[name]
-        if isinstance(item, h5py.Group):
-            if depth == DEPTH:
-                raise ValueError("its groups are nested too deeply")
-            _require_plain(item, size, depth + 1)
-            continue
-        if item.is_virtual or item.external:
-            raise ValueError(f"the data of {name!r} lies in other files")
-        if item.nbytes > min(size, item.id.get_storage_size()) * MOST_DENSE:
-            raise ValueError(f"{name!r} declares {item.nbytes:.3g} bytes, which the file does not hold")
 
 
 def _read(file: h5py.File, path: Path | None) -> Solution:

@@ -34,7 +34,7 @@ from stickslip.solve.options import (
     vector_of,
     whole,
 )
-from stickslip.solve.outfile import FileRecorder, fingerprint, finish
+from stickslip.solve.outfile import FileRecorder, fingerprint, finish, require_no_part
 from stickslip.solve.prepared import Prepared, prepare, program_of
 from stickslip.solve.provenance import described
 from stickslip.solve.record import Recorder, check_memory
@@ -129,6 +129,8 @@ class Case:
         steps = count_steps(begin, t_end, dt) - (0 if state is None else state.step)
         if out is not None:
             out = out_path(out=out)
+            if part is None:
+                require_no_part(out)
         announce_first_compile(voice(progress))
 
         shared = self.compiled
@@ -157,7 +159,7 @@ class Case:
             if system.switches:
                 run = SwitchingRun.of(run, ready, near, state)
         changed = {n: given[n] for n in parameters or {}}
-        identity = self._identity(begin, t_end, changed, save, energy_alarm)
+        identity = self._identity(begin, t_end, changed, save, energy_alarm) | {"values": values.tolist()}
         about = identity | {
             "method": scheme.name,
             "options": scheme.options,
@@ -181,8 +183,13 @@ class Case:
             )
         bar = sys.stderr.isatty() if progress is None else progress
         with interruptible(stop) as interrupted, progress_bar(bar, steps, f"{system.name}, {scheme.name}") as show:
-            if run.failure is None:
-                run.advance(record, interrupted, show)
+            try:
+                if run.failure is None:
+                    run.advance(record, interrupted, show)
+            except BaseException:
+                if isinstance(record, FileRecorder):
+                    record.abandon()
+                raise
         about["complete"] = run.complete
         stopped = not run.complete and run.failure is None
         if isinstance(record, FileRecorder):

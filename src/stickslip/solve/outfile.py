@@ -127,6 +127,10 @@ class FileRecorder(Recorder):
         about = self.about["provenance"]
         return Solution(**arrays, stats=stats, names=self._ready.names, provenance=about, system=system)
 
+    def abandon(self) -> None:
+        """Leave the file as it is, for whoever resumes the run."""
+        self._writer.close()
+
     def close(self, final: bool) -> None:
         """Write the rest; `final`: the last row belongs to the result, too."""
         if final and self._waiting:
@@ -165,7 +169,7 @@ def finish(path: Path, part: PartFile, run: Run, ready: Prepared, provenance: di
         labels, n = run.labels, run.collisions.dimension
         found = (as_contacts(labels, n, frame.arrays["contacts"]) for frame in part.chunks())
     write_pieces(path, pieces(), part.rows + 1, stats, ready.names, provenance, run.state, found)
-    part.path.unlink()
+    part.path.unlink(missing_ok=True)
     return load(path, system=ready.model.system, mapped=True, trusted=True)
 
 
@@ -219,12 +223,37 @@ def _require_later(path: Path, t_end: float, reached: float) -> None:
         raise OptionError(f"t_end = {t_end:g} is before t = {reached:g}, which {path} has reached; nothing was changed")
 
 
+def require_no_part(path: Path) -> None:
+    """A run that was interrupted is not lost because it is started again."""
+    file = part_of(path)
+    if not file.exists():
+        return
+    try:
+        part = open_part(file)
+    except ResultFileError:
+        return  # there is nothing to lose
+    if part.rows:
+        raise OptionError(
+            f"{file} is a run that was interrupted at t = {part.t:g}; ss.resume({str(path)!r}, system) continues it. Delete "
+            "it to begin again"
+        )
+
+
 def _require_same(path: Path, about: Mapping[str, Any], ready: Prepared) -> None:
     if about.get("fingerprint") not in (None, fingerprint(ready)):
         raise OptionError(
             f"{path} belongs to a system {about['system']!r} with other equations or names than this "
             f"{ready.model.system.name!r}"
         )
+    system = ready.model.system
+    now = system.parameter_values(about.get("call", {}).get("parameters"))
+    before = zip(now, about.get("values", now.values()), strict=False)  # older files do not have them
+    for name, value in before:
+        if value != now[name] and name not in system.switches:
+            raise OptionError(
+                f"{path} was computed with {name} = {value!r}, and this {system.name!r} has {now[name]!r}; resume continues "
+                "with the same values. For others, start a run from its end: ss.solve(..., start=ss.load(file))"
+            )
 
 
 def part_from(path: Path, solution: Solution) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from stickslip.errors import OptionError, ResultFileError
+from stickslip.stream import alone
 
 Measured = tuple[dict[str, np.ndarray] | None, str | None]  # of a run: what was measured, or why there is nothing
 
@@ -22,7 +23,8 @@ class Journal:
             if path.exists():
                 end = self._read(path, identity, count)
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("r+b" if end else "wb", buffering=0)
+            self._file = path.open("r+b" if end else "ab", buffering=0)
+            alone(self._file)
             self._file.truncate(end)
             self._file.seek(end)
             if not end:

@@ -1,0 +1,110 @@
+"""Whether a result file may be read, and how it becomes whole: checksums, what no result has, a name until it is written."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stickslip.errors import ResultFileError
+
+if TYPE_CHECKING:
+    import h5py
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A file beside `path` to write to, which takes its place at the end, signed; if anything fails, `path` stays as it was.
+
+    What a process left behind that was killed while it wrote is deleted by the next one.
+    """
+    before, after = f".{path.name}.{platform.node()}-", ".unfinished"
+    for old in path.parent.glob(".*.unfinished"):
+        pid = old.name.removeprefix(before).removesuffix(after)
+        if old.name.startswith(before) and pid.isdigit() and not _lives(int(pid)):
+            with suppress(OSError):
+                old.unlink()
+    unfinished = path.with_name(f"{before}{os.getpid()}{after}")
+    try:
+        yield unfinished
+        sign(unfinished)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _lives(pid: int) -> bool:
+    """Whether there is such a process; in doubt there is."""
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
+
+
+SIGNATURE = b"\nstickslip sha256 "
+
+
+def sign(path: Path) -> None:
+    """Append the checksum of a file to it; HDF5 does not mind what stands behind its end."""
+    digest = _digest(path, path.stat().st_size)
+    with path.open("ab") as file:
+        file.write(SIGNATURE + digest)
+
+
+def verify(path: Path) -> bool:
+    """Compare a file with the checksum that stands at its end; False if it has none."""
+    length, size = len(SIGNATURE) + 64, path.stat().st_size
+    with path.open("rb") as file:
+        file.seek(max(0, size - length))
+        end = file.read()
+    if len(end) < length or not end.startswith(SIGNATURE):
+        return False
+    if _digest(path, size - length) != end[len(SIGNATURE) :]:
+        raise ResultFileError(
+            f"{path} is a damaged stickslip result: its checksum does not fit its content. Run the simulation again."
+        )
+    return True
+
+
+def _digest(path: Path, size: int) -> bytes:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while size > 0:
+            block = file.read(min(size, 2**20))
+            if not block:
+                break
+            digest.update(block)
+            size -= len(block)
+    return digest.hexdigest().encode()
+
+
+MOST_DENSE = 1100  # bytes that one byte of gzip may stand for; its limit is 1032
+DEPTH = 3  # groups within groups
+
+
+def require_plain(group: h5py.Group, size: int, depth: int = 0) -> None:
+    """Refuse what no result has: links to other places and files, and arrays larger than the file can hold."""
+    import h5py
+
+    for name in group:
+        if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+            raise ValueError(f"{name!r} is a link to another place")
+        item = group[name]
+        if isinstance(item, h5py.Group):
+            if depth == DEPTH:
+                raise ValueError("its groups are nested too deeply")
+            require_plain(item, size, depth + 1)
+            continue
+        if item.is_virtual or item.external:
+            raise ValueError(f"the data of {name!r} lies in other files")
+        if item.nbytes > min(size, item.id.get_storage_size()) * MOST_DENSE:
+            raise ValueError(f"{name!r} declares {item.nbytes:.3g} bytes, which the file does not hold")
