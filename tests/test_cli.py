@@ -351,6 +351,10 @@ def test_what_a_sweep_refuses(stick, own):
     result = stick("sweep", "models/drop.py", "--over", "weight=1,2", "--measure", "max:q")
     assert result.code == 1
     assert "unknown parameter 'weight'" in result.err
+    result = stick("sweep", "models/drop.py", "--over", "w=1,2", "--measure", "max:height", "--json")
+    assert result.code == 1
+    assert "unknown quantity 'height'" in result.err
+    assert "no run could be measured" not in result.err  # it is known before the first run
 
 
 def test_a_variable_is_a_model_too_and_several_need_a_choice(stick, own):

@@ -261,3 +261,18 @@ def test_a_condition_stops_where_it_changes():
 def test_one_name_one_thing(declare, message):
     with pytest.raises(ss.ModelError, match=message):
         declare(pushed())
+
+
+def test_what_would_change_nothing_is_refused():
+    """Coordinates are set by a reset and parameters by `set`; a controller is a function."""
+    with ss.stepper(ss.benchmarks.bouncing_ball(), dt=1e-3) as sim:
+        with pytest.raises(ValueError, match="read-only"):
+            sim.q[0] = 5.0
+        with pytest.raises(ss.OptionError, match=r"sim.reset\(u=...\)"):
+            sim.u = [0.0]
+        with pytest.raises(ss.OptionError, match=r"sim.set\(e=...\)"):
+            sim.e = 0.0
+    with pytest.raises(ss.OptionError, match="3 must be a function of t, q and u"):
+        ss.SampledController(3, period=0.1)
+    with pytest.raises(ss.OptionError, match="period = 0"):
+        ss.SampledController(lambda t, q, u: {}, period=0)

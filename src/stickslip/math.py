@@ -50,7 +50,7 @@ _refuse(
 _refuse(
     "__float__",
     "float() and the functions of Python's math module need a value now. Use the functions of stickslip.math, such as "
-    "stickslip.math.sin, and solution.evaluate(...) for values after a run",
+    "stickslip.math.sin. For a value: system.initial_value(...) before a run, solution.evaluate(...) after it",
 )
 _refuse("__int__", "int() and round() need a value now; stickslip.math has floor() and sign()")
 

@@ -8,7 +8,7 @@ import itertools
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -29,7 +29,10 @@ from stickslip.cli.common import (
     say_json,
 )
 from stickslip.cli.target import begin, find
-from stickslip.errors import OptionError
+from stickslip.errors import InitialStateError, ModelError, OptionError
+
+if TYPE_CHECKING:
+    from stickslip.model.system import System
 
 OF_A_COLUMN: dict[str, Callable[[np.ndarray], float]] = {
     "final": lambda values: float(values[-1]),
@@ -84,6 +87,7 @@ def sweep(
     # the first run, so that a value which the function refuses costs no time.
     places = [dict(zip(settings, values, strict=True)) for values in itertools.product(*settings.values())]
     made = [given.model.made([*(set_ or []), *_settings({k: [v] for k, v in p.items()})]) for p in places]
+    _require_known(made[0][0], [quantity for _, quantity, _ in chosen], step, method or given.model.method)
     rows: list[tuple[dict[str, Any], dict[str, float], str | None]] = []
     for k, (place, (system, parameters)) in enumerate(zip(places, made, strict=True)):
         result = run(
@@ -151,6 +155,18 @@ def _axis(text: str) -> tuple[str, list[float]]:
         return key, [float(word) for word in values.split(",")]
     except ValueError:
         raise OptionError(f"--over {text}: write KEY=FIRST:LAST:COUNT or KEY=A,B,C") from None
+
+
+def _require_known(system: System, quantities: list[str], dt: float, method: str) -> None:
+    """Names of quantities are asked of a run without steps, before all others are made."""
+    from stickslip.solve import solve
+
+    try:
+        start = solve(system, 0.0, dt, method=method, progress=False)
+    except (ModelError, InitialStateError):  # of values that the runs replace
+        return
+    for quantity in quantities:
+        start[quantity]
 
 
 def _measure(text: str) -> tuple[str, str, Callable[[np.ndarray], float]]:

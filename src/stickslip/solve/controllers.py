@@ -34,6 +34,11 @@ class SampledController:
     period: float
     state: Any = None
 
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise OptionError(f"SampledController: {self.function!r} must be a function of t, q and u")
+        positive(period=self.period)
+
 
 def in_steps(period: float, dt: float) -> int:
     """A period in steps."""

@@ -59,7 +59,7 @@ def selection(save: Any, example: Solution) -> Selection | None:
         elif name in known:
             quantities.append(name)
         else:
-            close = get_close_matches(name, [*ARRAYS, *WORDS, *known], n=3, cutoff=0.5)
+            close = get_close_matches(name, list(dict.fromkeys([*ARRAYS, *WORDS, *known])), n=3, cutoff=0.5)
             hint = f"; did you mean {', '.join(map(repr, close))}?" if close else "."
             raise OptionError(
                 f"save: unknown quantity {name!r}{hint} Arrays: {', '.join(ARRAYS)}. `solution.quantities` lists the others"

@@ -102,4 +102,8 @@ def out_path(**option: Any) -> Path:
         raise OptionError(
             f"{name} = {str(value)!r} is a folder; name a file in it, such as {str(Path(value) / 'run.h5')!r}"
         )
+    if Path(value).suffix == ".part":
+        raise OptionError(
+            f"{name} = {str(value)!r}: unfinished results end in .part; give the name of the finished one"
+        )
     return Path(value)

@@ -80,6 +80,13 @@ class Stepper:
     def __exit__(self, *_: object) -> None:
         self._closed = True
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """What would be read by nobody is refused: a parameter, or a coordinate."""
+        if name[0] != "_" and name not in ("system", "state"):
+            how = f"sim.reset({name}=...)" if name in ("q", "u") else f"sim.set({name}=...) sets a parameter"
+            raise OptionError(f"sim.{name} = ... has no meaning; {how}, sim.state = ... goes back to a state")
+        object.__setattr__(self, name, value)
+
     def __repr__(self) -> str:
         return f"<Stepper of {self.system.name!r} by {label(self._scheme)} at t = {self.t:g}>"
 
@@ -93,17 +100,23 @@ class Stepper:
     @property
     def q(self) -> np.ndarray:
         """Coordinates."""
-        return self._run.row[self._slices["q_1"]].copy()
+        return self._read_only("q_1")
 
     @property
     def u(self) -> np.ndarray:
         """Velocities."""
-        return self._run.row[self._slices["u_1"]].copy()
+        return self._read_only("u_1")
 
     @property
     def P_N(self) -> np.ndarray:
         """Normal percussions of the last step."""
-        return self._run.row[self._slices["P.N"]].copy()
+        return self._read_only("P.N")
+
+    def _read_only(self, name: str) -> np.ndarray:
+        """A copy of a part of the last row; to write into it would change nothing, so it is refused."""
+        out: np.ndarray = self._run.row[self._slices[name]].copy()
+        out.setflags(write=False)
+        return out
 
     @property
     def solved_by(self) -> dict[str, int]:
