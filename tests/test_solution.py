@@ -218,7 +218,8 @@ def test_what_nobody_reads_is_computed_when_it_is_read():
     ball = ss.benchmarks.bouncing_ball()
     eager = ss.solve(ball, 0.5, 1e-2)
     assert not eager.computed  # the energy alarm has energies of its own
-    assert len(eager.gap) and eager.computed
+    assert len(eager.gap)
+    assert eager.computed
     lazy = ss.solve(ball, 0.5, 1e-2)
     assert not lazy.computed
     assert lazy.holds("gap", "kinetic")

@@ -130,7 +130,7 @@ def made(build: Callable[[], System]) -> System:
 
 
 def check_call(system: System, call: Mapping[str, Any]) -> None:
-    """Mistakes of the call are raised, not collected as failures of runs. It compiles what the runs share."""
+    """Mistakes of the call are raised, not collected as failures of runs."""
     case, one = split_call(system, call)
     with contextlib.suppress(Interrupted, ModelError, InitialStateError):  # of values that runs replace
         case.run(**one, progress=False, stop=lambda: True)
@@ -163,8 +163,11 @@ def outcomes(
 def _threads(
     work: SweepTask, points: Sequence[dict[str, Any]], count: int
 ) -> Iterator[tuple[list[int], list[Measured]]]:
-    """Threads of this process, over what `check_call` has compiled."""
+    """Threads of this process; a run without steps compiles what the others use."""
     runner = SweepRunner(work)
+    if points:
+        empty = SweepTask(work.system, work.call | {"t_end": work.call.get("t_start") or 0.0}, np.shape)
+        SweepRunner(empty).run(points[0])
     if count == 1:
         for k, point in enumerate(points):
             yield [k], [runner.run(point)]
