@@ -119,7 +119,9 @@ class Writer:
                 path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("ab" if first is not None else "r+b", buffering=0)
             alone(self._file)
-            self._file.truncate(0 if first is not None else end)
+            kept = 0 if first is not None else end
+            if self._file.seek(0, os.SEEK_END) != kept:
+                self._file.truncate(kept)
             self._file.seek(0, os.SEEK_END)
             if first is not None:
                 self._append([MAGIC, *encode(first)])
