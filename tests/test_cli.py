@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import stickslip
+import stickslip.analysis  # before somebody replaces what it imports
 from stickslip import cli
 from stickslip._version import __version__
 from stickslip.cli.target import split_settings

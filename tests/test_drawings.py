@@ -519,7 +519,7 @@ def test_pages_go_where_one_asks_and_nowhere_else(ball, tmp_path, monkeypatch):
 
 
 def test_detected_contacts_glow_where_they_are():
-    """A ball that rolls on a detected floor has one glowing point, below it, in every frame after the first."""
+    """A disk that rolls on a floor has one glowing point, below it, in every frame after the first."""
     s = ss.System("rolling")
     s.add(ss.Gravity([0, -9.81]))
     ball = s.add(ss.solid("ball", ss.Sphere(ss.ground.point(0, 0.1), 0.1), density=100, velocity=[1, 0]))
@@ -527,7 +527,9 @@ def test_detected_contacts_glow_where_they_are():
     solution = ss.solve(s, t_end=0.5, dt=1e-2)
     scene = film(solution, frames=10)
     assert scene.found.frame.tolist() == list(range(1, len(scene)))
-    assert np.allclose(scene.found.places[:, 0], solution["ball.x"][scene.rows[1:]])
+    assert np.allclose(
+        scene.found.places[:, 0], solution["ball.x"][scene.rows[1:] - 1]
+    )  # points are those of the start
     assert np.allclose(scene.found.places[:, 1], 0.0, atol=1e-6)
     before, after = (len(ax.collections) for ax in plots.strip(solution, snapshots=2).axes)
     assert after == before + 3  # rings
