@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -167,26 +168,34 @@ def boxes(n: int = 25, *, seed: int = 0) -> ss.System:
 
 @dataclass(frozen=True)
 class Case:
-    """A mechanism and how long it runs."""
+    """A mechanism, how long it runs, and the part of that for fine steps: the fall and the first impacts."""
 
     build: Callable[[], ss.System]
     t_end: float
+    impacts: float
 
 
 def cases() -> dict[str, Case]:
-    """All of them, by name."""
+    """All of them, by name.
+
+    The last box of a stack of 20 has fallen after 64 ms, and bounces (e = 0.5) for another 130 ms: 0.3 s include its rest. Fine
+    steps end after the first impacts of all boxes, those of single mechanisms run for longer.
+    """
     found: dict[str, Case] = {}
-    for where in ("plane", "space"):
-        for n in (6, 10, 20):
-            for e in (0.0, 0.2, 0.5):
-                for seed in range(12):
+    for seed in range(12):
+        for where in ("plane", "space"):
+            for n in (6, 10, 20):
+                for e in (0.0, 0.2, 0.5):
                     name = f"stack {where} n={n} e={e} seed={seed}"
-                    found[name] = Case(
-                        lambda n=n, e=e, seed=seed, w=where: stack(n, e=e, seed=seed, space=w == "space"), 0.3
-                    )
-    found |= {f"heap {n}": Case(lambda n=n: heap(n), 0.6) for n in (8, 12, 20, 30)}
-    found |= {"walker at rest": Case(walker, 1.0), "walker walking": Case(lambda: walker(walking=True), 1.0)}
-    found |= {"escapement": Case(escapement, 1.0), "dominoes": Case(dominoes, 0.6)}
-    found |= {f"chain {n}": Case(lambda n=n: chain(n), 0.4) for n in (30, 50)}
-    found["boxes"] = Case(boxes, 1.0)
+                    build = partial(stack, n, e=e, seed=seed, space=where == "space")
+                    found[name] = Case(build, 0.3, 0.1)
+        if seed == 0:
+            found |= {f"heap {n}": Case(partial(heap, n), 0.6, 0.15) for n in (8, 12, 20, 30)}
+            found |= {
+                "walker at rest": Case(walker, 1.0, 0.2),
+                "walker walking": Case(partial(walker, walking=True), 1.0, 0.6),
+            }
+            found |= {"escapement": Case(escapement, 1.0, 0.4), "dominoes": Case(dominoes, 0.6, 0.3)}
+            found |= {f"chain {n}": Case(partial(chain, n), 0.4, 0.1) for n in (30, 50)}
+            found["boxes"] = Case(boxes, 1.0, 0.4)
     return found

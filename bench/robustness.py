@@ -1,28 +1,35 @@
-"""Scheme x mechanism: steps, failures, steps that needed more than Newton's method, milliseconds per step.
+"""Scheme x mechanism: steps, failures, steps that needed more than Newton's method, milliseconds of CPU per step.
 
-python bench/robustness.py [--only TEXT] [--methods NAMES] [--seeds 0,1] [--dt 2e-3] [--share 1.0] [--tol 1e-8] [--log FILE]
-`--only stack` runs the cases whose names contain "stack" (several texts, separated by commas, must all occur), `--share 0.1`
-a tenth of each run. What `--log` names gets a line for each run, and runs that it already has are not repeated: a long list
-can be done in pieces. The table at the end, failures / runs of each scheme and family, is that of the whole log;
-`--table` prints it and runs nothing.
+python bench/robustness.py [--only TEXT] [--methods NAMES] [--seeds 0,1] [--dt 2e-3,2e-4] [--tol 1e-8] [--patience 600]
+                           [--log FILE] [--errors FOLDER] [--table]
+`--only stack` runs the cases whose names contain "stack" (several texts, separated by commas, must all occur). With dt = 1e-3
+or below, a run ends after the first impacts (`hard_cases.Case.impacts`). What `--log` names gets a line for each run, and runs that
+it already has are not repeated: a long list can be done in pieces. Every scheme, mechanism and dt gets its first start before
+any gets its second. A run that takes more than `--patience` seconds of CPU is stopped, and counts as stopped. `--errors` keeps
+the exceptions, pickled. The tables at the end, failures / runs and milliseconds per step of each scheme and family, are those of the
+whole log; `--table` prints them and runs nothing.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import pickle
 import re
+import signal
 import sys
 import time
 import warnings
 from pathlib import Path
 from typing import Any
 
-from hard_cases import cases
+from hard_cases import Case, cases
 
 import stickslip as ss
 
-Entry = dict[str, Any]  # one run: family, name, method, dt, share, steps, solved_by, ms, failure
+Entry = dict[str, Any]  # one run: family, name, method, dt, t_end, steps, solved_by, ms, seconds, failure, stopped
+FINE = 1e-3  # dt at and below which a run covers the impacts only
 
 
 def methods() -> list[str]:
@@ -32,81 +39,121 @@ def methods() -> list[str]:
 
 def family(name: str) -> str:
     """What a case is one of."""
-    return re.sub(r" (n=.*|\d+|at rest|walking)$", "", name)
+    return re.sub(r" (e=.*|at rest|walking)$", "", name)
 
 
-def run(system: ss.System, name: str, method: str, t_end: float, given: argparse.Namespace) -> Entry:
+def run(system: ss.System, name: str, case: Case, method: str, dt: float, given: argparse.Namespace) -> Entry:
     """One run, and how it went."""
-    about = {"family": family(name), "name": name, "method": method, "dt": given.dt, "share": given.share}
-    steps, begin, failure = max(1, round(given.share * t_end / given.dt)), time.process_time(), ""
+    steps = round((case.impacts if dt <= FINE else case.t_end) / dt)
+    about = {"family": family(name), "name": name, "method": method, "dt": dt, "t_end": steps * dt}
+    failure = ""
+    signal.setitimer(signal.ITIMER_PROF, given.patience)
     try:
-        solution = ss.solve(system, steps * given.dt, given.dt, method=method, tol=given.tol, progress=False)
+        ss.solve(system, dt, dt, method=method, tol=given.tol, progress=False)  # what is compiled once is not timed
+        begin = time.process_time()
+        solution = ss.solve(system, steps * dt, dt, method=method, tol=given.tol, progress=False)
     except ss.ConvergenceError as error:
         solution, failure = error.solution, f"t = {error.time:g}: {error}"
+        if given.errors:
+            given.errors.mkdir(parents=True, exist_ok=True)
+            (given.errors / f"{name} {method} {dt:g}.pickle").write_bytes(pickle.dumps(error))
     except ss.MethodError as error:
         return about | {"refused": str(error), "failure": ""}
+    except ss.Interrupted as stop:
+        if signal.getitimer(signal.ITIMER_PROF)[0] > 0:
+            raise
+        solution = stop.solution
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
     stats, took = solution.stats, time.process_time() - begin
-    result = {"steps": len(stats.iterations), "solved_by": dict(stats.solved_by), "ms": 1e3 * stats.time_per_step}
-    return about | result | {"seconds": took, "failure": failure}
+    result = {"steps": len(stats.iterations), "solved_by": dict(stats.solved_by)}
+    result["ms"] = 1e3 * took / max(1, result["steps"])
+    stopped = not failure and bool(solution.t[-1] < (steps - 0.5) * dt)
+    return about | result | {"seconds": took, "failure": failure, "stopped": stopped}
 
 
 def table(entries: list[Entry]) -> str:
-    """Failures / runs."""
-    families = list(dict.fromkeys(e["family"] for e in entries))
-    lines = [" ".join([f"{'failures / runs':24}", *[f"{f:>12}" for f in families]])]
-    for method in dict.fromkeys(e["method"] for e in entries):
-        cells = []
+    """Failures / runs, the number of runs that were stopped in brackets, and milliseconds per step."""
+    families, rows = list(dict.fromkeys(e["family"] for e in entries)), []
+    names = [n for n in methods() if any(e["method"] == n for e in entries)]
+    for dt in sorted({e["dt"] for e in entries}, reverse=True):
+        rows += [
+            f"dt = {dt:g}",
+            "",
+            "| " + " | ".join(["failures / runs", *names]) + " |",
+            "| --- " * (1 + len(names)) + "|",
+        ]
         for each in families:
-            runs = [e for e in entries if (e["family"], e["method"]) == (each, method)]
-            done = [bool(e["failure"]) for e in runs if "refused" not in e]
-            cells.append(f"{f'{sum(done)} / {len(done)}' if done else 'refused' if runs else '-':>12}")
-        lines.append(" ".join([f"{method:24}", *cells]))
-    return "\n".join(lines)
+            cells = []
+            for method in names:
+                runs = [e for e in entries if (e["family"], e["method"], e["dt"]) == (each, method, dt)]
+                done = [e for e in runs if "refused" not in e]
+                failed, late = sum(bool(e["failure"]) for e in done), sum(e["stopped"] for e in done)
+                ms = sum(e["steps"] * e["ms"] for e in done) / max(1, sum(e["steps"] for e in done))
+                count = f"{failed} / {len(done)}{f' ({late})' * bool(late)}, {ms:.2g} ms"
+                cells.append(count if done else "refused" if runs else "-")
+            rows.append("| " + " | ".join([each, *cells]) + " |")
+        rows.append("")
+    return "\n".join(rows)
 
 
 def main() -> int:
-    """Print a line for each run, then the table; 1 if one failed."""
+    """Print a line for each run, then the tables; 1 if one failed."""
     parse = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parse.add_argument("--only", default="")
     parse.add_argument("--methods", default=",".join(methods()))
     parse.add_argument("--seeds", default="")
-    parse.add_argument("--dt", type=float, default=2e-3)
-    parse.add_argument("--share", type=float, default=1.0)
+    parse.add_argument("--dt", default="2e-3,2e-4")
     parse.add_argument("--tol", type=float, default=1e-8)
+    parse.add_argument("--patience", type=float, default=600.0)
     parse.add_argument("--log", type=Path)
+    parse.add_argument("--errors", type=Path)
     parse.add_argument("--table", action="store_true")
     given = parse.parse_args()
     old = given.log.read_text().splitlines() if given.log and given.log.exists() else []
     entries: list[Entry] = [json.loads(line) for line in old]
-    known = {(e["name"], e["method"], e["dt"], e["share"]) for e in entries}
+    known = {(e["name"], e["method"], e["dt"]) for e in entries}
     warnings.simplefilter("ignore")
-    if not given.table:
-        print(f"{'mechanism':32} {'scheme':22} {'steps':>6} {'other':>6} {'ms/step':>8}  result")
+    signal.signal(signal.SIGPROF, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    if given.table:
+        print(table(entries))
+        return 0
+    print(f"{'mechanism':32} {'scheme':22} {'dt':>6} {'steps':>6} {'other':>6} {'ms/step':>8}  result")
+    by_seed: dict[str, list[tuple[str, Case]]] = {}
     for name, case in cases().items():
         seed = re.search(r"seed=(\d+)", name)
-        if given.table or not all(text in name for text in given.only.split(",")):
+        if not all(text in name for text in given.only.split(",")):
             continue
         if given.seeds and seed and seed[1] not in given.seeds.split(","):
             continue
-        system = None
-        for method in given.methods.split(","):
-            if (name, method, given.dt, given.share) in known:
-                continue
-            system = system or case.build()
-            entry = run(system, name, method, case.t_end, given)
-            entries.append(entry)
-            if given.log:
-                with given.log.open("a") as log:
-                    log.write(json.dumps(entry) + "\n")
-            if "refused" in entry:
-                print(f"{name:32} {method:22} refused: {entry['refused']}", flush=True)
-                continue
-            other = sum(v for k, v in entry["solved_by"].items() if k not in ("newton", "newton from zero"))
-            result = f"FAILED at {entry['failure'][:160]}" if entry["failure"] else "ok"
-            numbers = f"{entry['steps']:6d} {other:6d} {entry['ms']:8.2f}"
-            print(f"{name:32} {method:22} {numbers}  {result} [{entry['seconds']:.0f} s]", flush=True)
+        by_seed.setdefault(seed[1] if seed else "0", []).append((name, case))
+    for several in by_seed.values():
+        for dt in map(float, given.dt.split(",")):
+            for name, case in several:
+                system = None
+                for method in given.methods.split(","):
+                    if (name, method, dt) in known:
+                        continue
+                    system = system or case.build()
+                    entry = run(system, name, case, method, dt, given)
+                    entries.append(entry)
+                    if given.log:
+                        with given.log.open("a") as log:
+                            log.write(json.dumps(entry) + "\n")
+                    _print(entry)
     print(table(entries))
     return int(any(e["failure"] for e in entries))
+
+
+def _print(entry: Entry) -> None:
+    """A line for a run."""
+    what = f"{entry['name']:32} {entry['method']:22} {entry['dt']:6g}"
+    if "refused" in entry:
+        print(f"{what} refused: {entry['refused']}", flush=True)
+        return
+    other = sum(v for k, v in entry["solved_by"].items() if k not in ("newton", "newton from zero"))
+    result = f"FAILED at {entry['failure'][:160]}" if entry["failure"] else "stopped" if entry["stopped"] else "ok"
+    print(f"{what} {entry['steps']:6d} {other:6d} {entry['ms']:8.2f}  {result} [{entry['seconds']:.0f} s]", flush=True)
 
 
 if __name__ == "__main__":

@@ -186,7 +186,7 @@ def _iterate(
         if local is None:
             break
         smallest = float(work.x["size"][local.unknown].min())
-        found = solve_local(local, smallest * max(0.1 * options.tolerance, INEXACT * error))
+        found = solve_local(local, smallest * max(0.1 * options.tolerance, INEXACT * error), sets.marks.size > 0)
         solvers.append(found.solver)
         last, none = local.problem, found.no_solution
         if found.no_solution or not found.residual < 1.0:
@@ -246,7 +246,7 @@ def _drop_choices(tables: Tables, k: int, memory: np.ndarray) -> None:
                 memory[at[:, None] + np.arange(int(law["rows"]))] = -1.0
 
 
-def solve_local(local: LocalProblem, tolerance: float) -> OneStepSolution:
+def solve_local(local: LocalProblem, tolerance: float, levels: bool = False) -> OneStepSolution:
     """The linearised problem, from the multipliers of the stage, so that its error is below the tolerance."""
     relative = tolerance / float(local.problem.scales.scale.max())
-    return solve_shortly(local.problem, local.z.copy(), min(max(relative, EXACT), ROUGH))
+    return solve_shortly(local.problem, local.z.copy(), min(max(relative, EXACT), ROUGH), levels)

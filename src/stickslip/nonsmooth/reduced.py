@@ -38,7 +38,7 @@ def without_open(problem: Problem, r: np.ndarray, tol: float, solve: Solve) -> n
             return None
         kept = np.flatnonzero(~open_)
         rows = np.concatenate([rows_of[e] for e in kept])
-        part = _part(problem, kept, rows)
+        part = part_of(problem, kept, rows, problem.q[rows])
         found, solved = solve(part, r[rows], tol * problem.scales.speed / part.scales.speed)
         if not solved:
             return None
@@ -64,13 +64,13 @@ def islands(problem: Problem, r: np.ndarray, tol: float, solve: Solve) -> np.nda
     for k in range(count):
         kept = np.flatnonzero(of == k)
         rows = np.concatenate([rows_of[e] for e in kept])
-        part = _part(problem, kept, rows)
+        part = part_of(problem, kept, rows, problem.q[rows])
         whole[rows] = solve(part, r[rows], tol * problem.scales.speed / part.scales.speed)[0]
     return whole
 
 
-def _part(problem: Problem, kept: np.ndarray, rows: np.ndarray) -> Problem:
-    """The problem of some elements alone."""
+def part_of(problem: Problem, kept: np.ndarray, rows: np.ndarray, q: np.ndarray) -> Problem:
+    """The problem of some elements alone, whose rows have the free velocities q."""
     laws = problem.laws
     counts = laws.element[kept + 1] - laws.element[kept]
     blocks = np.concatenate([np.arange(laws.element[e], laws.element[e + 1]) for e in kept])
@@ -90,4 +90,4 @@ def _part(problem: Problem, kept: np.ndarray, rows: np.ndarray) -> Problem:
     )
     cones = tuple(problem.cones[b] for b in blocks) if problem.cones else ()
     units = None if problem.units is None else problem.units[rows]
-    return Problem(some, problem.W[rows][:, rows], problem.q[rows], units=units, cones=cones)
+    return Problem(some, problem.W[rows][:, rows], q, units=units, cones=cones)

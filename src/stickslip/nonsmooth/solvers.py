@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stickslip.errors import OptionError, unknown_name
+from stickslip.nonsmooth.in_turn import in_turn
 from stickslip.nonsmooth.magnify import magnified
 from stickslip.nonsmooth.modes import MOST_MODES, enumerate_modes, mode_count
 from stickslip.nonsmooth.operator import size_of
@@ -133,6 +134,7 @@ LADDER: tuple[tuple[str, SolverFunction, bool], ...] = (
 
 
 FEW_MODES = 300
+ENOUGH = 0.01  # of the residual of the start, for a step of an outer iteration over levels
 NEARLY = 1e-5  # residual of a part of a problem that is worth testing on the whole
 
 
@@ -140,8 +142,12 @@ def _scratch(problem: Problem) -> Scratch:
     return scratch(problem.n_rows, size_of(problem.operator), problem.laws.kind.size)
 
 
-def solve_shortly(problem: Problem, start: np.ndarray, tol: float) -> OneStepSolution:
-    """The rungs of "auto" that are worth their time inside a run: its problems come here because they are not easy."""
+def solve_shortly(problem: Problem, start: np.ndarray, tol: float, levels: bool = False) -> OneStepSolution:
+    """The rungs of "auto" that are worth their time inside a run: its problems come here because they are not easy.
+
+    levels: laws of several levels stand side by side, and are solved in turn. Then a residual of ENOUGH times that of the start
+    will do, for the sets of contacts in which laws apply change from step to step of the outer iteration.
+    """
     ladder: list[tuple[str, SolverFunction, bool]] = [
         ("robust", _robust(FEW_ROUNDS), False),
         ("magnified", magnified, True),
@@ -163,13 +169,25 @@ def solve_shortly(problem: Problem, start: np.ndarray, tol: float) -> OneStepSol
         work = _scratch(part)
         return found, error_of(part.operator, part.laws, part.scales, found, work) < NEARLY
 
-    less = without_open(problem, start, tol, one_by_one)
+    def alone(part: Problem, r: np.ndarray, tol: float) -> np.ndarray:
+        less = without_open(part, r, tol, one_by_one)
+        return climb(part, r if less is None else less, tol)[0]
+
+    less = None
+    if levels:
+        enough = ENOUGH * error_of(problem.operator, problem.laws, problem.scales, start, _scratch(problem))
+        less = in_turn(problem, start, max(tol, enough), alone)
+        tol = tol if less is None else max(tol, enough)
+    if less is None:
+        less = without_open(problem, start, tol, one_by_one)
     if less is None:
         less = islands(problem, start, tol, climb)
     named = [name for name in names if name != "start"]
     if less is not None and named:
         # from there the whole problem is solved, or its rungs go on
         ladder.insert(0, (named[-1], lambda problem, r, tol: (less, 0), False))
+        if levels:
+            ladder.insert(1, ("robust", _robust(FEW_ROUNDS), True))
     if 0 < mode_count(problem.laws) <= FEW_MODES:
         ladder.append(("enumeration", _modes, False))
     return _climb(problem, ladder, start, tol)
