@@ -2,12 +2,12 @@
 
 python bench/robustness.py [--only TEXT] [--methods NAMES] [--seeds 0,1] [--dt 2e-3,2e-4] [--tol 1e-8] [--patience 600]
                            [--log FILE] [--errors FOLDER] [--table]
-`--only stack` runs the cases whose names contain "stack" (several texts, separated by commas, must all occur). With dt = 1e-3
-or below, a run ends after the first impacts (`hard_cases.Case.impacts`). What `--log` names gets a line for each run, and runs that
-it already has are not repeated: a long list can be done in pieces. Every scheme, mechanism and dt gets its first start before
-any gets its second. A run that takes more than `--patience` seconds of CPU is stopped, and counts as stopped. `--errors` keeps
-the exceptions, pickled. The tables at the end, failures / runs and milliseconds per step of each scheme and family, are those of the
-whole log; `--table` prints them and runs nothing.
+`--only stack` runs the cases whose names contain "stack" (several texts, separated by commas, must all occur). With
+dt = 1e-3 or below a run ends after the first impacts (`hard_cases.Case.impacts`). What `--log` names gets a line for each run,
+and runs that it already has are not repeated: a long list can be done in pieces. Every scheme, mechanism and dt gets its first
+start before any gets its second. A run that takes more than `--patience` seconds of CPU is stopped, and counts as stopped.
+`--errors` keeps the exceptions, pickled. The tables at the end, failures / runs and milliseconds per step of each scheme and
+family, are those of the whole log; `--table` prints them and runs nothing.
 """
 
 from __future__ import annotations

@@ -23,18 +23,19 @@ from stickslip.nonsmooth.problem import Problem, elements_rows
 from stickslip.nonsmooth.proximal import error_of, scratch
 from stickslip.nonsmooth.reduced import part_of
 
-# Of the largest entry of its row: smaller ones do not couple. Between the levels of a stack of boxes they are 0.02 to 0.2 (large
-# percussions), within a level 0.16 and more; the smallest share is taken that leaves no part with more than SMALLER of all rows.
+# Of the largest entry of its row: smaller ones do not couple. Between the levels of a stack of boxes they are 0.02 to 0.2 (with
+# large percussions), within a level 0.16 and more. The smallest share is taken that leaves no part with more than SMALLER of
+# all rows.
 WEAK = (0.03, 0.1, 0.3)
 SMALLER = 0.6
 ROUNDS = 8
 FINER = 0.1  # tolerance of a part: what it leaves counts for the others too
 FALLS = 0.5  # two rounds that leave more of the residual than this are the last ones
 
-Solve = Callable[[Problem, np.ndarray, float], np.ndarray]
+SolvePart = Callable[[Problem, np.ndarray, float], np.ndarray]
 
 
-def in_turn(problem: Problem, r: np.ndarray, tol: float, solve: Solve) -> np.ndarray | None:
+def in_turn(problem: Problem, r: np.ndarray, tol: float, solve: SolvePart) -> np.ndarray | None:
     """The best that was found by rounds over the parts, from multipliers r; None if there is one part only."""
     rows_of, heads = elements_rows(problem.laws), problem.laws.element[:-1]
     idle = (problem.laws.normal[heads] < 0) & (problem.laws.kind[heads] == BALL) & (problem.laws.radius[heads] == 0.0)
