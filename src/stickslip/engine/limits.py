@@ -2,9 +2,10 @@
 
 Numbers and parameters are checked before the first step. What depends on the state is looked at while the run goes on, in
 every scheme: masses and friction at the end of steps, restitution for the velocities before them where a contact closes. A
-model in which nothing depends on the state pays nothing. Else it is cheap: a law is evaluated only if its bounds
-(`engine.bounds`) over all states of a chunk of steps leave its range; a mass matrix in every STRIDE-th step, and between two
-of them where its least pivot changes by more than a quarter, again and again down to single steps.
+model in which nothing depends on the state pays nothing, nor does a law whose bounds (`engine.bounds`) prove that it is in
+range for all states. The others are looked at by compiled code (`engine.watch`); only where that finds something are they
+evaluated here, to say what it is: a mass matrix in every STRIDE-th step, and between two of them where its least pivot changes
+by more than a quarter, again and again down to single steps.
 """
 
 from __future__ import annotations
@@ -24,14 +25,12 @@ from stickslip.engine.failure import Failure
 from stickslip.engine.layout import slices
 from stickslip.engine.mechanics import PartType
 from stickslip.engine.numbering import Kind, Numbering
+from stickslip.engine.watch import STRIDE, TOUCH, MassGroup, RowLayout, Watch, law_function, row_layout
 from stickslip.errors import ModelError
 from stickslip.model.declaration import check_law_value
 
 INDEFINITE = 1e-12  # of the largest eigenvalue: a smaller negative one may be due to rounding
-STRIDE = 32  # steps between two looks at a mass matrix: 11 % of the time of a rotor of beams
-FEW = 8  # rows in which a law is evaluated at once
 AHEAD = 3  # steps that are guessed where one failed
-TOUCH = 1e-9  # of coordinates: gaps up to this size are closed
 ANY = 1e9  # size of states for which bounds of laws must hold
 LAWS = {"mu": "friction", "radius": "radius", "e_N": "restitution", "e_F": "tangential_restitution"}
 MASS_REMEDY = "what follows is not mechanics: correct the mass matrix, or end the run before"
@@ -69,11 +68,27 @@ class Ranges:
         self._at = {id(k): {x: numbering.rows(k, x) for x in ("q", "u", "N")} for k in numbering.part_kinds}
         self._seen: bytes | None = None
         self._open = self._laws
+        self._watches: dict[RowLayout, Watch] = {}
 
     @property
     def empty(self) -> bool:
         """Whether everything was checked before the first step."""
         return not self._laws and not self._masses
+
+    def holds(
+        self, rows: np.ndarray, at: RowLayout, parameters: np.ndarray, masses: bool = True, first: int = 1
+    ) -> bool:
+        """Whether all is surely in range in these rows, from `first` on. Compiled; `breach` says what is not."""
+        laws = [(kind, name, _highest(name)) for kind, name, _ in self.open(parameters)]
+        groups = self._masses if masses else []
+        if not laws and not groups:
+            return True
+        if at not in self._watches:
+            self._watches[at] = Watch(self.numbering, at)
+        watch = self._watches[at]
+        return watch.laws_hold(laws, rows, first, parameters) and watch.masses_are_positive(
+            groups, rows, max(first - 1, 0), parameters
+        )
 
     def breach(
         self, motion: RangeRows, parameters: np.ndarray, everywhere: bool = False, masses: bool = True
@@ -134,10 +149,6 @@ class Ranges:
         u = motion.u_before if name == "e_N" else motion.u
         if u is None:
             return None
-        if len(u) > FEW:
-            box = [edge for end in (np.min, np.max) for edge in (end(motion.t)[None], end(motion.q, 0), end(u, 0))]
-            if self._holds(kind, name, parameters, *box):
-                return None
         values = self._values(kind, f, motion.t, motion.q, u, parameters)[..., 0]
         wrong = ~((values >= 0.0) & (values <= _highest(name)))
         if not everywhere:
@@ -228,13 +239,6 @@ def limits_of(numbering: Numbering) -> Ranges | None:
     return None if found.empty else found
 
 
-class MassGroup(NamedTuple):
-    """Velocities whose masses are coupled, and the parts that contribute: their members, and where each has its rows."""
-
-    rows: np.ndarray
-    parts: tuple[tuple[Kind, ca.Function, list[int], list[np.ndarray]], ...]
-
-
 def _highest(name: str) -> float:
     return 1.0 if name.startswith("e") else float(np.finfo(float).max)
 
@@ -252,8 +256,7 @@ def _depends(x: ca.SX, q: ca.SX, u: ca.SX) -> bool:
 def _function(part: PartType, name: str) -> ca.Function:
     e = part.expressions
     derived = {"M": lambda: part.M(T, e.q), "g_N_dot": lambda: part.g_N_dot(T, e.q, e.u)}
-    value = derived[name]() if name in derived else getattr(e, name)
-    return ca.Function(name, [T, e.q, e.u, e.p], [ca.densify(value)])
+    return law_function(part, name, derived[name]() if name in derived else getattr(e, name))
 
 
 def _varying_groups(numbering: Numbering) -> list[MassGroup]:
@@ -324,6 +327,8 @@ def judge(
 
     Where a further step failed for another reason, it may have led out of range: then the remedy says so.
     """
+    if failure is None and (len(rows) < 2 or limits.holds(rows, row_layout(columns), parameters, masses)):
+        return None, len(rows) - 1
     at = slices(columns)
     places = [at[name] for name in ("t", "q_1", "u_1", "P.N")]
     motion = motion_of(rows, places)

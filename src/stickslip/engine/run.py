@@ -13,11 +13,12 @@ import numpy as np
 from stickslip.engine.detected import own_tables
 from stickslip.engine.failure import Failure, Reached, failure_of, unclosed
 from stickslip.engine.fields import DT, EARLY, Q_0, RESULTS, T_0, T_1, U_0, Field
-from stickslip.engine.limits import STRIDE, judge, limits_of
+from stickslip.engine.limits import judge, limits_of
 from stickslip.engine.program import Program
 from stickslip.engine.runs import CHUNK_ROWS, ROUNDING, Keep, Rows, Start
 from stickslip.engine.state import State
 from stickslip.engine.subdivide import subdivided
+from stickslip.engine.watch import STRIDE
 
 # As in engine.work, which loads the compiler.
 INSTRUCTION, RESUMED = 0, 3

@@ -18,6 +18,7 @@ from stickslip.engine.limits import RangeRows
 from stickslip.engine.observe import observe
 from stickslip.engine.run import NOTHING, ProgramRun
 from stickslip.engine.runs import CHUNK_ROWS, Start
+from stickslip.engine.watch import row_layout
 from stickslip.errors import MethodError, ModelError, OptionError, unknown_name
 from stickslip.model.system import System
 from stickslip.notebook import ShownAsText
@@ -179,11 +180,14 @@ def run_many(
     for k in np.flatnonzero(steps < later[-1]) if later.size else ():
         steps[k] = _with_all_solvers(run, inputs[mine[k]], later, out[k])
     if run.limits is not None:
-        columns = [slices(run.columns)[name] for name in ("t", "q_1", "u_1", "P.N")]
+        columns, form = [slices(run.columns)[name] for name in ("t", "q_1", "u_1", "P.N")], row_layout(run.columns)
         for k in np.flatnonzero(steps >= later[-1]) if later.size else ():
+            parameters = inputs[mine[k], : layout.parameters].copy()
+            if run.limits.holds(out[k], form, parameters, first=0):
+                continue
             t, q, u, P_N = (out[k][:, at] for at in columns)
             motion = RangeRows(t[:, 0], q, u, None, P_N)
-            if run.limits.breach(motion, inputs[mine[k], : layout.parameters]) is not None:
+            if run.limits.breach(motion, parameters) is not None:
                 steps[k] = 0
     results[np.ix_(mine, np.flatnonzero(at > 0))] = out
     done[mine] = steps
