@@ -33,16 +33,8 @@ VARIANTS = (
     "generalized-alpha:friction=smooth",
     "theta:theta=1",
 )
-MANY = {
-    "silo": 20,
-    "heap": 20,
-    "arch": 60,
-    "dice": 60,
-    "cannonballs": 60,
-    "ball_bearing": 100,
-    "tower": 100,
-    "card_house": 100,
-}
+FEW = 25  # steps of benchmarks with many detected contacts
+MANY = {"silo", "heap", "arch", "dice", "cannonballs", "ball_bearing", "tower", "card_house", "dominoes", "gripper"}
 NARROW = 4  # rows: shorter dips are means over impacts
 
 
@@ -88,7 +80,7 @@ def benchmarks(steps: int, methods: tuple[str, ...], only: str | None, coarse: f
         if only is not None and name != only:
             continue
         system, dt = benchmark.build(), coarse * benchmark.dt
-        n = min(MANY.get(name, steps), steps, round(benchmark.t_end / dt))
+        n = min(FEW if name in MANY else steps, steps, round(benchmark.t_end / dt))
         for method in methods:
             try:
                 yield look(name, method, system, n * dt, dt, benchmark.tol)

@@ -76,6 +76,18 @@ def test_schemes_that_cannot_say_so(method):
         solve(two_balls(True), 0.1, 1e-3, method=method)
 
 
+@pytest.mark.parametrize("method", ["schatzman-paoli", "half-explicit-acceleration"])
+def test_friction_of_detected_contacts_is_refused_by_schemes_without_it(method):
+    """In the plane, where positions have a mean; it was a bare TypeError."""
+    s = ss.System("discs")
+    bodies = [
+        s.add(ss.PlanarBody(n, mass=1, inertia=0.1, position=[x, 0], velocity=[-x, 0])) for n, x in (("a", 0), ("b", 1))
+    ]
+    s.add(ss.Collisions("hit", [ss.Sphere(body.point(), 0.1) for body in bodies], friction=0.3))
+    with pytest.raises(MethodError, match=f"'{method}' cannot treat friction"):
+        solve(s, 0.1, 1e-3, method=method)
+
+
 def test_a_tower_of_boxes_stands_and_every_joint_carries_what_is_above():
     s = ss.System("tower")
     s.add(ss.Gravity([0, 0, -G]))

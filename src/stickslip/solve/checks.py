@@ -83,11 +83,11 @@ def checked_parameters(ready: Prepared) -> frozenset[str]:
     return frozenset(names[k] for k in ready.numbering.inputs_of(("M", *LAWS))[2])
 
 
-def check_capability(scheme: Scheme, model: Model) -> None:
-    """The scheme can treat what the system has."""
+def check_capability(scheme: Scheme, model: Model, contacts: bool = False, friction: bool = False) -> None:
+    """The scheme can treat what the system has, and the contacts and the friction that a scene may add."""
     needs = {
-        "contacts": any(part.type.n["N"] for part in model.parts),
-        "friction": any(part.type.frictions for part in model.parts),
+        "contacts": contacts or any(part.type.n["N"] for part in model.parts),
+        "friction": friction or any(part.type.frictions for part in model.parts),
         "general_kinematics": not all(block.canonical for block in model.system.blocks),
     }
     words = {"contacts": "contacts", "friction": "friction", "general_kinematics": "kinematics other than qdot = u"}

@@ -254,7 +254,7 @@ class DetectingRun(ProgramRun):
 
         def make() -> Program:
             model = prepare(self.system).model
-            check_capability(self.scheme, model)
+            check_capability(self.scheme, model, contacts=True, friction=self.frictional)
             detected = []
             for code, capacity in self._rooms.items():
                 kind, first, second = code // 16, code // 4 % 4, code % 4

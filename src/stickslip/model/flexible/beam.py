@@ -46,6 +46,8 @@ class BeamNode(Node, PlanarBody):
 class BeamElement(Element):
     """Place and angle interpolated linearly; the equations are in the docstring of `Beam`."""
 
+    chain: Beam
+
     def kinetic_energy(self) -> Scalar:
         """T, with consistent mass."""
         n, (first, second) = self.chain.numbers, self.nodes
@@ -61,7 +63,10 @@ class BeamElement(Element):
         x_s, y_s, kappa = array((second.q - first.q) / self.length)
         epsilon = cos(phi) * x_s + sin(phi) * y_s - 1.0
         gamma = cos(phi) * y_s - sin(phi) * x_s
-        stiffness = n["modulus"] * n["area"], n["shear_modulus"] * n["shear_area"], n["modulus"] * n["moment"]
+        bending, shear = n["modulus"] * n["moment"], n["shear_modulus"] * n["shear_area"]
+        if self.chain.residual_bending:
+            shear = 1 / (1 / shear + self.length**2 / (12 * bending))
+        stiffness = n["modulus"] * n["area"], shear, bending
         return [(k * self.length, e) for k, e in zip(stiffness, (epsilon, gamma, kappa), strict=True)]
 
     def position(self, local: Vector) -> np.ndarray:
@@ -91,8 +96,12 @@ class Beam(Chain):
     lumped one, but exact for rigid motions, whereas lumped masses make a rod of n elements turn with an inertia that is
     too large by 1/(2 n^2), 3 % for n = 4. Frequencies of waves of length 2 pi/k are too high by (k l)^2/8.
 
+    residual_bending: take l^2/(12 E I) + 1/(G A_s) instead of 1/(G A_s) (residual bending flexibility, MacNeal 1978). The
+    straight axis of an element then gives way as much as the bent one would: forces at the nodes of a straight beam
+    deflect it exactly, with any number of elements, and few elements serve for slow bending.
+
     The fastest vibration of thin beams is that of the sections against the axis, omega = sqrt(G A_s/(rho I)): explicit
-    schemes need dt < 2/omega.
+    schemes need dt < 2/omega. With residual bending it is slower, omega = sqrt(12 E/rho)/l.
 
     position, angle, velocity, angular_velocity: rigid motion at the start, of the first node and about it.
 
@@ -126,7 +135,10 @@ class Beam(Chain):
         supports: Mapping[int, str] | None = None,
         mass_damping: Scalar = 0.0,
         stiffness_damping: Scalar = 0.0,
+        residual_bending: bool = False,
     ):
+        given.instance(f"beam {name!r}", "residual_bending", residual_bending, bool, "True or False")
+        self.residual_bending = residual_bending
         numbers = {"area": area, "moment": moment, "shear_area": shear_area}
         numbers |= {"density": density, "modulus": modulus, "shear_modulus": shear_modulus}
         super().__init__(name, length, elements, supports, numbers, mass_damping, stiffness_damping)
