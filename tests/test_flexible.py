@@ -207,6 +207,13 @@ def test_cantilever_under_a_load_at_its_tip():
         deflection = Numbers(system).static(system.q_initial)[-2]
         # one-point integration: bending deflection too small by exactly 1/(4 n^2); slope 1e-6, so nonlinearity is 1e-12
         assert deflection == pytest.approx(P / (3 * E * I) * (1 - 1 / (4 * n**2)) + shear, rel=1e-9)
+    for lengths in ([1.0], [0.3, 0.7]):  # with residual bending flexibility it is exact
+        beam = ss.Beam("beam", length=lengths, **SECTION, **STEEL, supports={0: "clamped"}, residual_bending=True)
+        system = made(beam)
+        system.force([P], on=[beam.nodes[-1].u[1]])
+        *_, deflection, slope = Numbers(system).static(system.q_initial)
+        assert deflection == pytest.approx(P / (3 * E * I) + shear, rel=1e-9)
+        assert slope == pytest.approx(P / (2 * E * I), rel=1e-9)
     for area in (None, SECTION["shear_area"]):
         section = {"area": 1e-4, "moments": (I, 2 * I), "torsion": I, "shear_area": area}
         beam = ss.SpatialBeam("beam", length=[0.3, 0.7], **section, **STEEL, supports={0: "clamped"})

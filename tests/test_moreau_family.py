@@ -416,9 +416,9 @@ def test_schatzman_paoli_says_what_it_is_not_for():
     s.kinetic_energy(u @ u / 2)
     s.contact(gap=x[1] - x[0] - 1, restitution=0.97)
     s.contact(gap=x[2] - x[1] - 1, restitution=0.67)
-    energy = {
-        m: ss.solve(s, t_end=0.2, dt=1e-3, method=m).energy().total for m in ("schatzman-paoli", "rattle", "theta")
-    }
+    energy = {m: ss.solve(s, t_end=0.2, dt=1e-3, method=m).energy().total for m in ("rattle", "theta")}
+    with pytest.warns(ss.EnergyWarning, match=r"from 0.5 to 0.55.* contacts 'contact1', 'contact2' act there"):
+        energy["schatzman-paoli"] = ss.solve(s, t_end=0.2, dt=1e-3, method="schatzman-paoli").energy().total
     assert energy["schatzman-paoli"][-1] == pytest.approx(0.556, abs=0.01)
     assert max(energy["rattle"][-1], energy["theta"][-1]) < 0.5
     assert "neighbours" in ss.METHODS["schatzman-paoli"]().facts.summary

@@ -377,3 +377,51 @@ def test_wrong_use_is_named():
         ss.sensitivity(ball, 1.0, 0.1, wrt=["e"], save_every=2)
     with pytest.raises(ss.OptionError, match="does not declare"):
         ss.gradient(ball, 1.0, 0.1, of=reversing_block().blocks[0].q, wrt=["e"])
+
+
+METHODS_OF_DERIVATIVES = ("event-driven", "rattle", "lobatto", "generalized-alpha")
+
+
+def ball_and_block(slides=True):
+    """A ball that bounces, and a block elsewhere that slides, or is held by friction, all the time."""
+    s = ss.System("ball and block")
+    (y,), (v,) = s.coordinates("y", initial=[1], velocity=[0])
+    s.kinetic_energy(v**2 / 2)
+    s.potential_energy(9.81 * y)
+    s.contact(gap=y, restitution=0.6, name="ball")
+    (x, z), u = s.coordinates("x z", initial=[0, 0], velocity=[3.0 * slides, 0])
+    s.kinetic_energy(u @ u / 2)
+    s.potential_energy(9.81 * z - 0.5 * x * (not slides))
+    s.contact(gap=z, slip=u[0], friction=s.parameter("mu", 0.2), name="block")
+    return s
+
+
+@pytest.mark.parametrize("method", METHODS_OF_DERIVATIVES)
+@pytest.mark.parametrize("slides", [True, False])
+def test_an_impact_of_one_body_while_another_rests_on_the_floor(method, slides):
+    """The block has no percussion and no velocity, the border of two cases; both leave its motion as it is. It was NaN."""
+    t, close = (
+        0.6,
+        1e-2 if method == "generalized-alpha" else 1e-6,
+    )  # its step with an event is known to the order of dt
+    r = ss.sensitivity(ball_and_block(slides), t, 0.01, wrt=["q0", "u0", "mu"], method=method)
+    assert r.exists
+    v_1, left, g = np.sqrt(2 * 9.81), t - np.sqrt(2 / 9.81), 9.81
+    by_height = 0.6 * g / v_1 * left - (0.6 * v_1 - g * left) / v_1
+    np.testing.assert_allclose(r.dq["q0"][-1], np.diag([by_height, 1, 0]), atol=close)
+    np.testing.assert_allclose(r.dq["u0"][-1][1], [0, t * slides, 0], atol=close)
+    np.testing.assert_allclose(r.dq["mu"][-1][:, 0], [0, -g * t**2 / 2 * slides, 0], atol=close)
+
+
+def test_an_impact_that_may_or_may_not_lift_a_resting_body_has_no_derivative():
+    """A wall that leans by s: forwards it presses the block down, backwards it lifts it. At s = 0 there are two cases."""
+    s = ss.System("leaning wall")
+    (x, y), u = s.coordinates("x y", initial=[1, 0], velocity=[-2, 0])
+    s.kinetic_energy(u @ u / 2)
+    s.potential_energy(9.81 * y)
+    s.contact(gap=y, name="floor")
+    s.contact(gap=x + s.parameter("s", 0.0) * y, restitution=0.5, name="wall")
+    r = ss.sensitivity(s, 0.8, 0.01, wrt=["s"])
+    assert "border of two cases" in str(r)
+    assert np.isnan(r.dq["s"][-1]).all()
+    assert ss.sensitivity(s, 0.8, 0.01, wrt=["q0"]).dq["q0"][-1][0, 0] == pytest.approx(-0.5)

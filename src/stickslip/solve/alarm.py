@@ -4,11 +4,15 @@ Without forces from outside, T + V can only fall: contacts and friction take ene
 oscillates by what their order allows, for n steps and a scheme of order 1 by a few 1/n. What is reported is a rise by more
 than that and LASTING of the energy that moves if it never falls so low again, PASSING if it does. A dip of few rows
 counts for nothing: where velocities are means over an impact, kinetic energy is missing there.
+
+A burst of impacts is looked at more closely, because little else happens in so few steps. Energy must not be higher after it
+than before by more than IMPACT, what the potential changed by, and what energy changes by in as many steps without contact.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -22,6 +26,8 @@ from stickslip.solve.prepared import observe_along
 # Shares of the energy that moves: the largest kinetic energy, or the range of the potential one.
 LASTING, PASSING, STEPS = 0.1, 0.5, 5.0
 DIP = 2  # rows on both sides
+IMPACT = 0.02
+BURST = 50  # rows; what is longer is a phase of contact
 # Work from outside is integrated by the trapezoidal rule, and known to this share of all that went in and out.
 ACCURACY = 0.05
 ROUNDING = 1e-9  # share of the energy itself: a rise below it is rounding or tolerance, also where nothing moves
@@ -38,13 +44,16 @@ def energy_alarm(solution: Solution, system: System) -> None:
     moves = max(float(kinetic.max()), float(potential.max() - potential.min()))
     moves = max(moves, ROUNDING / LASTING * float(np.abs(energy).max()))
     # Not even above the lowest value before: a bound of what `_rise` finds above the lowest that is no dip.
-    if float((energy - np.minimum.accumulate(energy)).max()) <= moves * (LASTING + STEPS / len(energy)):
+    most = float((energy - np.minimum.accumulate(energy)).max())
+    bursts = _bursts(solution) if most > moves * IMPACT and some.step == 1 else []
+    if not _impacts_raise(energy, potential, bursts, moves) and (
+        most <= moves * (LASTING + STEPS / len(energy)) or _rise(energy)[0] <= moves
+    ):
         return
-    if _rise(energy)[0] <= moves:
-        return
-    energy = solution.kinetic + solution.potential
+    potential = solution.potential
+    energy = solution.kinetic + potential
     moves = max(moves, _known_to(solution) / LASTING)  # at rest nothing moves
-    if _rise(energy)[0] <= moves:
+    if not _impacts_raise(energy, potential, bursts, moves) and _rise(energy)[0] <= moves:
         return
     work = work_of_steps(solution, system)
     outside = sum((work[name] for name in OUTSIDE), np.zeros(len(energy) - 1))
@@ -53,7 +62,10 @@ def energy_alarm(solution: Solution, system: System) -> None:
     left = energy - np.concatenate([[0.0], np.cumsum(outside)])
     excess, first, last = _rise(left)
     if excess <= moves + ACCURACY / LASTING * np.abs(outside).sum():
-        return
+        raised = _impacts_raise(left, potential, bursts, moves, outside)
+        if raised is None:
+            return
+        first, last = raised
     rise = float(left[last] - left[first])
     t, method = solution.t, solution.provenance.get("method", "")
     message = (
@@ -93,6 +105,45 @@ def _rise(energy: np.ndarray) -> tuple[float, int, int]:
     return float(max(passing[last], lasting[last])), first, last
 
 
+def _bursts(solution: Solution) -> list[tuple[int, int]]:
+    """The rows before and after each burst of impacts, DIP rows away from them."""
+    if solution.provenance.get("save_every", 1) > 1:
+        return []
+    acts = np.asarray((solution.P_N > 0).any(axis=1))
+    if solution.contacts is not None:
+        acts[solution.contacts.row[solution.contacts.P_N > 0]] = True
+    around = np.lib.stride_tricks.sliding_window_view(np.pad(acts, DIP), 2 * DIP + 1).any(axis=1)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], around, [False]])))
+    pairs = zip(edges[::2].tolist(), (edges[1::2] - 1).tolist(), strict=True)
+    return [(first, last) for first, last in pairs if last - first <= BURST and last < len(acts) - 1]
+
+
+def _impacts_raise(
+    energy: np.ndarray,
+    potential: np.ndarray,
+    bursts: Sequence[tuple[int, int]],
+    moves: float,
+    outside: np.ndarray | None = None,
+) -> tuple[int, int] | None:
+    """The burst of impacts that raises the energy most, if one does by more than anything else can explain."""
+    if not bursts:
+        return None
+    change, falls = np.abs(np.diff(energy)), np.abs(np.diff(potential))
+    free = np.ones(len(change), bool)
+    for first, last in bursts:
+        free[first:last] = False
+    if outside is not None:
+        falls = falls + ACCURACY * np.abs(outside)
+    usual = float(change[free].max(initial=0.0))
+    worst, found = 0.0, None
+    for first, last in bursts:
+        rise = float(energy[last] - energy[first])
+        rise -= IMPACT * moves + float(falls[first:last].sum()) + usual * (last - first)
+        if rise > worst:
+            worst, found = rise, (first, last)
+    return found
+
+
 def _culprit(solution: Solution, first: int, last: int, rise: float) -> str:
     """The contact that gives most of it or acts in the worst step, or how fast energy grows where none does."""
     names = solution.names
@@ -107,6 +158,9 @@ def _culprit(solution: Solution, first: int, last: int, rise: float) -> str:
     energy, time = solution.kinetic + solution.potential, solution.t[last] - solution.t[first]
     change = np.diff(energy[first : last + 1])
     worst = first + 1 + int(change.argmax())
+    acting = [f"{names.contacts[k]!r}" for k in np.flatnonzero((solution.P_N[first : last + 1] > 0).any(axis=0))]
+    if len(acting) > 1 and last - first <= BURST:
+        return f"; contacts {', '.join(acting)} act there, within few steps of each other"
     if change.max() > 0.5 * rise and solution.P_N[worst].max(initial=0.0) > 0:
         name = names.contacts[int(solution.P_N[worst].argmax())]
         return (
