@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -54,6 +56,27 @@ def test_parameters_that_follow_from_others():
     s.force([1.0])
     runs = ss.ensemble(s, 1.0, 0.1, parameters={"m": [0.5, 1.0, 2.0]})
     assert np.allclose(runs.u[:, -1, 0], [1.0, 0.5, 0.25])
+
+
+def test_numbers_are_checked_all_at_once(monkeypatch):
+    """A check of each run by itself took five times as long as its 100 steps."""
+    module, calls = sys.modules["stickslip.solve.ensemble"], []
+    for name in ("check_laws", "check_mass"):
+        monkeypatch.setattr(module, name, lambda *given: calls.append(given))
+    ball = ss.benchmarks.bouncing_ball()
+    ss.ensemble(ball, 0.1, 1e-2, parameters={"e": np.linspace(0, 1, 50)})
+    assert len(calls) <= 2
+    calls.clear()
+    ss.ensemble(ball, 0.1, 1e-2, parameters={"m": np.repeat([1.0, 2.0, 3.0], 20)})
+    assert len(calls) <= 4  # three masses
+
+
+def test_a_gap_that_depends_on_a_parameter_refuses_single_runs():
+    s = ss.System("ball")
+    (y,), (v,) = s.coordinates("y", initial=[1.0], velocity=[0.0])
+    s.kinetic_energy(v**2 / 2)
+    s.contact(gap=y - s.parameter("floor", 0.0), name="floor")
+    assert ss.ensemble(s, 0.1, 1e-2, parameters={"floor": [0.0, 2.0, 0.5]}).failed.tolist() == [False, True, False]
 
 
 def test_bad_input():

@@ -147,3 +147,13 @@ def test_processes_that_start_at_once_share_a_cache(tmp_path: Path) -> None:
     again = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert again.stdout.split() == ["6.0", "1", "1"]
     assert [f.suffix for f in (tmp_path / "cache").iterdir()] == [".loop"]
+
+
+def test_a_filled_cache_that_cannot_be_written_is_read(blocked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in an image whose cache was filled when it was made."""
+    filled, writable = blocked / "image", store._is_writable
+    Store(KERNELS, filled).write("key", b"code")
+    monkeypatch.setenv("STICKSLIP_CACHE_DIR", str(filled))
+    monkeypatch.setattr(store, "_is_writable", lambda folder: folder != filled and writable(folder))
+    with pytest.warns(CacheWarning, match="image cannot be written: compiled code is kept in"):
+        assert Store(KERNELS).read("key") == b"code"

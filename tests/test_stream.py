@@ -390,3 +390,35 @@ def test_what_a_killed_process_left_behind_is_deleted(tmp_path):
     assert not dead.exists()
     assert alive.exists()
     assert other.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits the size of files")
+@pytest.mark.parametrize("how", ["save", "out"])
+def test_a_disk_that_is_full_when_the_result_is_written(tmp_path, how):
+    """HDF5 used to end the process here. What was computed is still there, in memory or in the file of the run."""
+    path = tmp_path / "run.h5"
+    ball = ss.benchmarks.bouncing_ball()
+    whole = ss.solve(ball, 5.0, 1e-3, progress=False)
+    most = whole.save(path).stat().st_size - 5000
+    path.unlink()
+    write = "whole = ss.solve(ball, 5.0, 1e-3, progress=False)\n    limit()\n    whole.save(path)"
+    stream = "limit()\n    ss.solve(ball, 5.0, 1e-3, progress=False, out=path)"
+    program = f"""
+import resource, signal, stickslip as ss
+def limit():
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, ({most}, resource.RLIM_INFINITY))
+ball, path = ss.benchmarks.bouncing_ball(), {str(path)!r}
+ss.solve(ball, 0.1, 1e-3, progress=False)
+try:
+    {write if how == "save" else stream}
+except ss.ResultFileError as error:
+    print(error)
+"""
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "cannot write" in said.stdout
+    assert "free some space" in said.stdout
+    assert not said.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ([] if how == "save" else ["run.h5.part"])
+    if how == "out":
+        assert identical(ss.resume(path, ball, progress=False), whole)

@@ -48,7 +48,12 @@ class Kept(NullCache):
             for tell in announce:
                 tell()
             announce.clear()
-        return None if data is None else CompileResult._rebuild(context, *pickle.loads(data))
+        if data is None:
+            return None
+        try:
+            return CompileResult._rebuild(context, *pickle.loads(data))
+        except Exception:  # made by something else under the same name: it is compiled again
+            return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep it, unless it contains addresses of this process."""

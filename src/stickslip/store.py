@@ -1,7 +1,8 @@
 """Compiled code on the disk: one folder for all of it, limited in size, read only if it is whole.
 
 It is $STICKSLIP_CACHE_DIR, or `stickslip` in the user's cache folder. Where that cannot be written (a container with a
-read-only home), a folder of this user among the temporary files takes its place, and a warning says so. No trouble
+read-only home), a folder of this user among the temporary files takes its place, and a warning says so; what the wanted one
+holds is still read. No trouble
 with the cache ends a run: what cannot be read is compiled again, what cannot be written is not kept.
 """
 
@@ -40,6 +41,15 @@ def usable_directory() -> Path | None:
     except RuntimeError:  # there is no home directory
         wanted = None
     return _usable(wanted)
+
+
+def _filled() -> Path | None:
+    """The wanted folder, where another one is used: an image may have a cache that was filled before it became read-only."""
+    try:
+        wanted = cache_directory()
+    except RuntimeError:
+        return None
+    return None if wanted == usable_directory() else wanted
 
 
 @cache
@@ -97,21 +107,22 @@ class Store:
 
     def read(self, key: str) -> bytes | None:
         """The content; None if there is none, or if it is damaged (as machine code it would end the process)."""
-        place = self.place()
-        if place is None:
-            return None
-        file = place / f"{key}{self.suffix}"
-        try:
-            content = file.read_bytes()
-        except OSError:
-            return None
-        checksum, data = content[:_CHECKSUM_SIZE], content[_CHECKSUM_SIZE:]
-        if hashlib.sha256(data).digest() != checksum:
-            return None
-        with contextlib.suppress(OSError):
-            os.utime(file)  # used just now: what is not used for long is deleted first
-        self.loaded += 1
-        return data
+        for place in (self.place(), None if self.directory is not None else _filled()):
+            if place is None:
+                continue
+            file = place / f"{key}{self.suffix}"
+            try:
+                content = file.read_bytes()
+            except OSError:
+                continue
+            checksum, data = content[:_CHECKSUM_SIZE], content[_CHECKSUM_SIZE:]
+            if hashlib.sha256(data).digest() != checksum:
+                continue
+            with contextlib.suppress(OSError):
+                os.utime(file)  # used just now: what is not used for long is deleted first
+            self.loaded += 1
+            return data
+        return None
 
     def write(self, key: str, data: bytes) -> None:
         """Keep a content, whole or not at all: another process may read or write the same file."""

@@ -28,7 +28,7 @@ FAMILY = b"stickslip stream "
 MAGIC = FAMILY + b"2\n"
 TOLD = ("system", "fingerprint", "call", "provenance", "names", "stages")  # by the first frame
 _FRAME = struct.Struct("<QI")
-_TYPES = {"<f8": 8, "<i8": 8, "<i4": 4}  # with their sizes
+_TYPES = {"<f8": 8, "<f4": 4, "<i8": 8, "<i4": 4}  # with their sizes
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ import platform
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stickslip.errors import ResultFileError
 
@@ -16,8 +16,60 @@ if TYPE_CHECKING:
     import h5py
 
 
+class PatientFile:
+    """A file for HDF5 to write to. A write that fails (a full disk) leaves HDF5 in a state that ends the process, so the
+    failure is kept to itself, and raised when HDF5 is done.
+    """
+
+    def __init__(self, path: Path):
+        self._file = path.open("w+b", buffering=0)
+        self.failure: OSError | None = None
+
+    def write(self, data: Any) -> int:
+        """All of it, unless there was a failure."""
+        left = memoryview(data).cast("B")
+        size = len(left)
+        try:
+            while left and self.failure is None:
+                left = left[self._file.write(left) :]
+        except OSError as error:
+            self.failure = error
+        return size
+
+    def truncate(self, size: int | None = None) -> int:
+        """Cut it, or make it longer."""
+        try:
+            return self._file.truncate(size)
+        except OSError as error:
+            self.failure = self.failure or error
+            return self._file.tell() if size is None else size
+
+    def read(self, size: int = -1) -> bytes | None:
+        """What is there."""
+        return self._file.read(size)
+
+    def readinto(self, buffer: Any) -> int | None:
+        """What is there."""
+        return self._file.readinto(buffer)
+
+    def seek(self, place: int, whence: int = os.SEEK_SET) -> int:
+        """Go to a place."""
+        return self._file.seek(place, whence)
+
+    def tell(self) -> int:
+        """The place."""
+        return self._file.tell()
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def close(self) -> None:
+        """Close it."""
+        self._file.close()
+
+
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path) -> Iterator[PatientFile]:
     """A file beside `path` to write to, which takes its place at the end, signed; if anything fails, `path` stays as it was.
 
     What a process left behind that was killed while it wrote is deleted by the next one.
@@ -29,8 +81,14 @@ def replacing(path: Path) -> Iterator[Path]:
             with suppress(OSError):
                 old.unlink()
     unfinished = path.with_name(f"{before}{os.getpid()}{after}")
+    file = PatientFile(unfinished)
     try:
-        yield unfinished
+        try:
+            yield file
+        finally:
+            file.close()
+            if file.failure is not None:  # whatever HDF5 made of it
+                raise file.failure
         sign(unfinished)
         unfinished.replace(path)
     finally:

@@ -11,7 +11,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from stickslip.engine.check import check_initial_state, check_laws, check_mass
+from stickslip.engine.check import LAWS, check_initial_state, check_laws, check_mass, laws_hold
 from stickslip.engine.fields import Q_0, U_0
 from stickslip.engine.layout import slices
 from stickslip.engine.limits import RangeRows
@@ -24,7 +24,7 @@ from stickslip.model.system import System
 from stickslip.notebook import ShownAsText
 from stickslip.schemes import Scheme
 from stickslip.schemes.spec import label, scheme_of
-from stickslip.solve.checks import check_capability, checked_parameters
+from stickslip.solve.checks import check_capability
 from stickslip.solve.options import count_steps, is_number, positive, whole
 from stickslip.solve.prepared import Prepared, prepare, program_of
 from stickslip.solve.scales import check_tolerance, row_sizes_of, scales_of_model
@@ -97,7 +97,7 @@ def ensemble(
     q, u = columns["q0"], columns["u0"]
     scales = scales_of_model(ready, system)
     check_tolerance(tol, q[0], u[0], scales)
-    refused = _refused(ready, float(t_start), q, u, values, _changing(parameters), initial_tol * scales.length)
+    refused = _refused(ready, float(t_start), q, u, values, initial_tol * scales.length)
 
     at = np.array([steps] if keep is None else keep, dtype=np.int64)
     if at.ndim != 1 or not at.size or (np.diff(at) <= 0).any() or at[0] < 0 or at[-1] > steps:
@@ -210,10 +210,6 @@ def _with_all_solvers(run: ProgramRun, given: np.ndarray, at: np.ndarray, out: n
 # -- what is given -----------------------------------------------------------------------------------------------------
 
 
-def _changing(parameters: Mapping[str, Any] | None) -> set[str]:
-    return {name for name, value in (parameters or {}).items() if np.ndim(value)}
-
-
 def _columns(system: System, parameters: Any, q0: Any, u0: Any) -> dict[str, np.ndarray]:
     """Everything with one row per run."""
     if not isinstance(parameters, Mapping | None):
@@ -263,22 +259,25 @@ def _values(system: System, columns: Mapping[str, np.ndarray]) -> np.ndarray:
     return np.ascontiguousarray(np.stack([known[name] for name in symbols], axis=1) if symbols else np.zeros((runs, 0)))
 
 
+def _distinct(values: np.ndarray, columns: np.ndarray) -> list[int]:
+    """Runs that stand for all others in these parameters."""
+    return np.unique(values[:, columns], axis=0, return_index=True)[1].tolist() if columns.size else [0]
+
+
 def _refused(
-    ready: Prepared, t: float, q: np.ndarray, u: np.ndarray, values: np.ndarray, changing: set[str], tolerance: float
+    ready: Prepared, t: float, q: np.ndarray, u: np.ndarray, values: np.ndarray, tolerance: float
 ) -> np.ndarray:
     """Runs that start inside an obstacle or violate constraints. Masses and laws are checked where they change."""
     numbering, names = ready.numbering, ready.names
-    distinct = [0]
-    if changing & checked_parameters(ready):
-        distinct = np.unique(values, axis=0, return_index=True)[1].tolist()
-    for k in distinct:
+    for k in _distinct(values, numbering.inputs_of(("M",))[2]):
         check_mass(numbering, t, q[k], values[k])
-        check_laws(numbering, t, q[k], values[k])
-    if changing:
-        rows = [observe(ready.observing, values[k], np.array([t]), q[k : k + 1], u[k : k + 1]) for k in range(len(q))]
-        seen = {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
-    else:
-        seen = observe(ready.observing, values[0], np.full(len(q), t), q, u)
+    for law in LAWS:
+        plain = None if law == "coefficients" else numbering.plain_parameters(law)
+        if plain is None or not laws_hold(law, values[:, plain]):
+            for k in _distinct(values, numbering.inputs_of((law,))[2]):
+                check_laws(numbering, t, q[k], values[k], (law,))
+    varying = {int(k): values[:, k] for k in np.flatnonzero((values != values[0]).any(axis=0))}
+    seen = observe(ready.observing, values[0], np.full(len(q), t), q, u, varying=varying)
     off = [np.abs(seen[name]).max(axis=1, initial=0.0) for name in ("g", "g_dot", "gamma")]
     off.append(-seen["gap"].min(axis=1, initial=0.0))
     refused = ~(np.max(off, axis=0) <= tolerance)  # what is not a number is refused as well

@@ -19,7 +19,7 @@ from stickslip.solve.detecting import DetectingRun
 from stickslip.solve.found import as_contacts, as_rows
 from stickslip.solve.keeping import Selection, selection
 from stickslip.solve.prepared import Prepared, compiled, prepare
-from stickslip.solve.record import COUNTS, Recorder, measured, observed, recorded, split
+from stickslip.solve.record import COUNTS, ERRORS, Recorder, measured, observed, recorded, split
 from stickslip.stream import FileFrame, PartFile, Writer, open_part, pack_state, part_of, unpack_state
 
 FLUSH_SECONDS = 1.0  # what a killed run loses at most, besides the chunk that it is at
@@ -94,7 +94,7 @@ class FileRecorder(Recorder):
         empty = Rows(np.zeros((0, width)), np.zeros((0, stages), np.int64), np.zeros((0, self.run.n_residuals)))
         kept = (self._rows, self._iterations, self._residuals)
         rows, iterations, residuals = (np.concatenate([e, *parts]) for e, parts in zip(empty, kept, strict=True))
-        iterations = iterations.astype(COUNTS)
+        iterations, residuals = iterations.astype(COUNTS), residuals.astype(ERRORS)
         pending = [np.concatenate([e, *[r[k] for r in self._rest]]) for k, e in enumerate(empty)]
         clock, arrays = pack_state(self.run.state)
         arrays |= self._columns(rows) | {"iterations": iterations, "residuals": residuals}
@@ -157,7 +157,7 @@ def finish(path: Path, part: PartFile, run: Run, ready: Prepared, provenance: di
         provenance["kept"] = part.about["provenance"]["kept"]
 
     def pieces() -> Iterator[tuple[dict[str, np.ndarray], tuple[np.ndarray, np.ndarray]]]:
-        yield part.first, (np.zeros((0, stages), COUNTS), np.zeros((0, run.n_residuals)))
+        yield part.first, (np.zeros((0, stages), COUNTS), np.zeros((0, run.n_residuals), ERRORS))
         for frame in part.chunks():
             if len(frame.arrays["array.t"]):
                 yield {n: frame.arrays[n] for n in names}, (frame.arrays["iterations"], frame.arrays["residuals"])

@@ -24,6 +24,7 @@ from stickslip.solve.switching import switch_columns
 from stickslip.solve.varying import Change, by_index, columns_of_changes
 
 COUNTS = np.int32  # iterations of a stage
+ERRORS = np.float32  # residuals: nobody needs more than seven digits of them, and they are 6 % of a file
 INTEGERS = ("events",)  # counts among the columns of a run; the others are floats
 VECTORS = ("events", "last_event")  # columns with one number per row, and without a second axis
 
@@ -79,7 +80,7 @@ class Recorder:
     def _keep(self, results: np.ndarray, iterations: np.ndarray, residuals: np.ndarray) -> None:
         self._rows.append(results)
         self._iterations.append(iterations.astype(COUNTS))
-        self._residuals.append(residuals)
+        self._residuals.append(residuals.astype(ERRORS))
 
     def solution(
         self, ready: Prepared, values: np.ndarray, provenance: dict[str, Any], changes: Sequence[Change] = ()
@@ -91,7 +92,7 @@ class Recorder:
         arrays = recorded(split(run, *self._rows))
         stages = len(run.stages)
         iterations = np.concatenate([np.zeros((0, stages), COUNTS), *self._iterations])
-        residuals = np.concatenate([np.zeros((0, run.n_residuals)), *self._residuals])
+        residuals = np.concatenate([np.zeros((0, run.n_residuals), ERRORS), *self._residuals])
         taken, solved_by = run.done if self.every > 1 else None, getattr(run, "solved_by", {})
         stats = Stats(run.stages, iterations, residuals, run.seconds, taken, solved_by)
         system, rows = ready.model.system, len(arrays["t"])
