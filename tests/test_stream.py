@@ -131,11 +131,11 @@ def test_folders_that_cannot_be_written(tmp_path):
 
 
 def test_damaged_files_are_never_read_in_silence(tmp_path):
-    """Of 300 files with one flipped byte none loads."""
+    """Of 400 files with one flipped byte none loads."""
     ball, path = ss.benchmarks.bouncing_ball(), tmp_path / "ball.h5"
     ss.solve(ball, 0.2, 1e-2, progress=False).save(path)
     content, rng = path.read_bytes(), np.random.default_rng(1)
-    places = [*rng.integers(0, len(content), 280), *range(len(content) - 20, len(content))]
+    places = [*rng.integers(0, len(content), 316), *range(len(content) - 84, len(content))]  # and all of the checksum
     for place in places:
         damaged = bytearray(content)
         damaged[place] ^= 1 << int(rng.integers(8))
@@ -146,6 +146,19 @@ def test_damaged_files_are_never_read_in_silence(tmp_path):
         path.write_bytes(content[:cut])
         with pytest.raises(ss.ResultFileError):
             ss.load(path)
+
+
+def test_whatever_hdf5_complains_about_is_a_damaged_file(tmp_path, monkeypatch):
+    """It has other exceptions than OSError for what it cannot read."""
+    path = tmp_path / "ball.h5"
+    ss.solve(ss.benchmarks.bouncing_ball(), 0.2, 1e-2, progress=False).save(path)
+
+    def fails(*_):
+        raise RuntimeError("Link iteration failed (bad heap free list)")
+
+    monkeypatch.setattr(h5py.Group, "__iter__", fails)
+    with pytest.raises(ss.ResultFileError, match=r"damaged stickslip result \(Link iteration failed"):
+        ss.load(path)
 
 
 def test_damaged_streams(tmp_path):
@@ -205,6 +218,7 @@ def endless(file):
         (elsewhere, "link to another place"),
         (outside, "lies in other files"),
         (endless, "nested too deeply"),
+        (lambda file: file.__setitem__("extra/kind", np.dtype("f8")), "neither an array nor a group"),
         (lambda file: file.attrs.update(format_version=99), "reads up to format"),
         (lambda file: file.__delitem__("q"), "damaged"),
         (lambda file: file["stats"].attrs.update(stages="[[["), "damaged"),

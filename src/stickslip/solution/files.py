@@ -116,7 +116,9 @@ def load(path: str | Path, *, system: System | None = None, mapped: bool = False
                 raise ValueError("it has no checksum, or was changed by another program")
             require_plain(file, path.stat().st_size)
             solution = _read(file, path if mapped else None)
-    except (OSError, KeyError, TypeError, ValueError) as error:
+    except ResultFileError:
+        raise
+    except Exception as error:  # HDF5 has many for a file that somebody has changed
         raise ResultFileError(f"{path} is a damaged stickslip result ({error}). Run the simulation again.") from error
     return _with_system(solution, system)
 
@@ -216,12 +218,13 @@ def write_pieces(
     """
     import h5py
 
-    at = {"": 0, "stats": 0}
+    at, there = {"": 0, "stats": 0}, dict[str, Any]()
 
     def put(group: h5py.Group, name: str, array: np.ndarray, total: int, first: int) -> None:
-        if name not in group:
-            group.create_dataset(name, shape=(total, *array.shape[1:]), dtype=array.dtype)
-        group[name][first : first + len(array)] = array
+        key = f"{group.name}/{name}"
+        if key not in there:  # to ask HDF5 for it again takes half as long as to write it
+            there[key] = group.create_dataset(name, shape=(total, *array.shape[1:]), dtype=array.dtype)
+        there[key][first : first + len(array)] = array
 
     try:
         with replacing(path) as unfinished, h5py.File(unfinished, "w") as file:

@@ -162,6 +162,8 @@ def require_plain(group: h5py.Group, size: int, depth: int = 0) -> None:
                 raise ValueError("its groups are nested too deeply")
             require_plain(item, size, depth + 1)
             continue
+        if not isinstance(item, h5py.Dataset):
+            raise ValueError(f"{name!r} is neither an array nor a group")
         if item.is_virtual or item.external:
             raise ValueError(f"the data of {name!r} lies in other files")
         if item.nbytes > min(size, item.id.get_storage_size()) * MOST_DENSE:
