@@ -494,11 +494,32 @@ def test_detected_contacts_are_shown_in_their_frames():
     found = Found(
         P_N=percussion[:, 2], P_F=percussion * [1, 1, 0], shapes=np.tile([0, 1], (5, 1)), row=np.arange(2, 7), normal=normal,
         point=np.arange(15.0).reshape(5, 3), percussion=percussion,
+        before=np.array([[1.0, 0, -2], [1, 0, 0], [0.5, 0, 0], [0, 0, 0], [0, 0, 0]]),
+        after=np.array([[1.0, 0, 0], [0.5, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0]]),
     )  # fmt: skip
-    solution = SimpleNamespace(t=np.linspace(0, 0.8, 9), contacts=found)
+    solution = SimpleNamespace(t=np.linspace(0, 0.8, 9), contacts=found, provenance={})
     shown = detected(solution, np.array([0, 2, 3, 5, 8]))
     np.testing.assert_array_equal(shown.frame, [1, 2, 3])
     np.testing.assert_array_equal(shown.states, [3, 2, 1])
     np.testing.assert_allclose(shown.forces, percussion[[0, 1, 3]] / 0.1)
     np.testing.assert_array_equal(shown.places, found.point[[0, 1, 3]])
     assert len(detected(SimpleNamespace(t=solution.t), np.array([0, 2]))) == 0
+
+
+def test_detected_contacts_slip_and_stick_by_their_own_friction():
+    """A box slides on ice until it rests; wood lands beside it and sticks at once, with a much larger friction."""
+    s = ss.System("materials")
+    s.add(ss.Gravity([0, -9.81]))
+    steel = s.add(ss.solid("steel", ss.Box(ss.ground.frame([0, 0.05]), [0.2, 0.1]), density=100, velocity=[1, 0]))
+    wood = s.add(ss.solid("wood", ss.Box(ss.ground.frame([3, 0.25]), [0.2, 0.1]), density=100, velocity=[1, 0]))
+    friction = {("steel", "ice"): 0.1, ("wood", "ice"): 0.6, ("steel", "wood"): 0.3, "steel": 0, "wood": 0, "ice": 0}
+    ice = ss.Line([0, 0], [0, 1])
+    s.add(ss.Collisions("contacts", {"steel": steel, "wood": wood, "ice": ice}, friction=friction))
+    solution = ss.solve(s, t_end=1.3, dt=1e-2)
+    shown = detected(solution, np.arange(len(solution)))
+    left, t = shown.places[:, 0] < 2.5, solution.t[shown.frame]
+    assert (shown.states[left & (t < 1.0)] == 2).all()  # 1 m/s against 0.1 g
+    assert (shown.states[left & (t > 1.05)] == 1).all()
+    landed = np.sqrt(2 * 0.2 / 9.81)
+    assert (shown.states[~left & (t < landed + 0.01)] == 3).sum() == 2
+    assert (shown.states[~left & (t > landed + 0.01)] == 1).all()

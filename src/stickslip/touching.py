@@ -9,8 +9,10 @@ import numpy as np
 
 from stickslip.solution import Solution
 
-SLIDING = 0.999  # of the largest ratio of friction to normal force: a detected contact slips from there on
-SUDDEN = 3.0  # a detected contact that was not there before and carries so many times the median is an impact
+SLIDING = (
+    0.999  # of the largest ratio of friction to normal force that two shapes have: a contact can slip from there on
+)
+SLOW = 1e-3  # of the largest velocity at any contact: slower is rest, because velocities are those of the end of a step
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,26 +46,30 @@ class DetectedSpots:
 def detected(solution: Solution, rows: np.ndarray) -> DetectedSpots:
     """Detected contacts of the steps that end in these rows.
 
-    They have no slip velocity: a contact slips where its friction is at the largest ratio to the normal percussion that any
-    contact of the run has, and sticks below it. One that appears with a large percussion is an impact.
+    A contact slips if it moves along its plane and its friction is as large as the two shapes ever have it; without friction
+    it slips always. A contact that carried nothing in the row before, and whose shapes approach, is an impact.
     """
     found: Any = getattr(solution, "contacts", None)
     if found is None or not len(found):
         empty = np.zeros((0, 3))
         return DetectedSpots(np.zeros(0, int), empty, empty, np.zeros(0, np.int8), np.zeros(0))
-    P_N = np.asarray(found.P_N)
-    friction = np.linalg.norm(found.P_F, axis=1)
+    P_N, normal = np.asarray(found.P_N), np.asarray(found.normal)
     carries = 1e-10 * P_N.max(initial=0.0) < P_N
-    ratio = np.where(carries, friction / np.where(carries, P_N, 1.0), 0.0)
-    states = np.where(ratio >= SLIDING * ratio.max(initial=0.0), 2, 1).astype(np.int8)
-    # Identities of contacts that carried something in the row before.
-    shapes = np.asarray(found.shapes, np.int64)
-    identity = shapes[:, 0] * (shapes.max(initial=0) + 1) + shapes[:, 1]
-    row = np.asarray(found.row, np.int64)
-    size = int(identity.max(initial=0)) + 1
+    ratio = np.where(carries, np.linalg.norm(found.P_F, axis=1) / np.where(carries, P_N, 1.0), 0.0)
+    shapes, row = np.sort(np.asarray(found.shapes, np.int64), axis=1), np.asarray(found.row, np.int64)
+    identity = np.unique(shapes, axis=0, return_inverse=True)[1].ravel()
+    largest = np.zeros(identity.max() + 1)
+    np.maximum.at(largest, identity, ratio)
+    velocities = [np.asarray(v)[carries] for v in (found.before, found.after)]
+    fastest = max((float(np.linalg.norm(v, axis=1).max(initial=0.0)) for v in velocities), default=0.0)
+    slow = max(10 * float(solution.provenance.get("tol", 0.0)), SLOW * fastest)
+    approach, along = (np.einsum("ij,ij->i", v, normal) for v in (found.before, found.after))
+    slides = np.linalg.norm(found.after - along[:, None] * normal, axis=1) > slow
+    limit = largest[identity]
+    states = np.where((limit < 1e-9) | (slides & (ratio >= SLIDING * limit)), 2, 1).astype(np.int8)
+    size = len(largest)
     before = np.isin((row - 1) * size + identity, (row * size + identity)[carries])
-    typical = float(np.median(P_N[carries])) if carries.any() else 0.0
-    states[~before & (SUDDEN * typical < P_N)] = 3
+    states[~before & (approach < -slow)] = 3
     frame = np.searchsorted(rows, row)
     shown = carries & (frame < len(rows))
     shown[shown] &= rows[frame[shown]] == row[shown]
