@@ -18,7 +18,7 @@ from stickslip.engine.numbering import Kind, Numbering
 from stickslip.engine.ordering import elimination_order
 from stickslip.engine.pattern import LawPattern, StagePattern, function_of, updates_function
 from stickslip.engine.sleepers import FEWEST, Sleeper
-from stickslip.engine.stage import ZERO, Stage
+from stickslip.engine.stage import NORMAL, ZERO, Stage
 from stickslip.native.kernel import Kernel, compile_kernel
 from stickslip.nonsmooth.foreign import CompiledCone, compiled_cone
 
@@ -138,8 +138,11 @@ class ProgramBuilder:
             if pattern.outputs.numel() == 0:
                 continue
             laws = sorted(pattern.laws(), key=lambda law: (law.kind != ZERO, law.number))
+            normal = {law.unknown for law in laws if law.kind == NORMAL}
             for law in laws:
-                nodes[columns[:, law.unknown : law.unknown + law.size]] = -1 - columns[:, law.unknown, None]
+                # friction belongs to the contact that its radius depends on: half as many nodes to put in order
+                own = next((j for j in law.dradius.unknown if j in normal), law.unknown)
+                nodes[columns[:, law.unknown : law.unknown + law.size]] = -1 - columns[:, own, None]
             self._sleepers[k].problem(pattern, laws)
             group = self._group(name, k, kind, pattern, laws)
             group |= {"unknowns": self._append_places(places)[0], "n_unknowns": len(places)}
@@ -155,7 +158,7 @@ class ProgramBuilder:
         order_0, _ = self.tables.append("order", np.column_stack([order, nodes[order]]))
         self._needs(unknowns=n, instances=instances, elements=elements, outputs=outputs)
         if band == tb.SPARSE:
-            self._needs(entries=entries, matrix=tb.SMALL**2)
+            self._needs(entries=entries, matrix=min(n, tb.FEW) ** 2)
         else:
             self._needs(matrix=n * (n if band == tb.DENSE else 3 * band + 1))
         return self.tables.record(

@@ -27,7 +27,7 @@ from math import sqrt
 import numpy as np
 
 from stickslip.engine.linearise import add_entry, keep_unknowns
-from stickslip.engine.tables import DENSE, SMALL, SPARSE, Tables
+from stickslip.engine.tables import DENSE, FEW, SPARSE, Tables
 from stickslip.engine.work import IDLE, SOLVE_ISLANDS, Work
 from stickslip.jit import apart, jit_inline
 from stickslip.native.call import call_apart
@@ -53,7 +53,7 @@ def least_forces(tables: Tables, k: int, memory: np.ndarray, work: Work, toleran
     problem, x = tables.problems[k], work.x
     band = problem.band
     m = keep_unknowns(tables, k, work)
-    if band == SPARSE and m < SMALL:
+    if band == SPARSE and m < FEW:
         band = DENSE
     chosen = _choose(tables, k, work)
     if chosen == NONE:

@@ -6,7 +6,7 @@ is zero.
 
 from __future__ import annotations
 
-from stickslip.engine.tables import DENSE, SMALL, SPARSE, Tables
+from stickslip.engine.tables import DENSE, FEW, SPARSE, Tables
 from stickslip.engine.work import DEPENDENT, IDLE, SOLVE_ISLANDS, Work
 from stickslip.jit import jit_inline
 from stickslip.native.call import call_apart
@@ -172,7 +172,7 @@ def newton_step(tables: Tables, k: int, work: Work, soft: float) -> bool:
     """The step of Newton's method in work.step, with compliant constraints if asked or if they are dependent; False if none."""
     problem, x = tables.problems[k], work.x
     m, band = keep_unknowns(tables, k, work), problem.band
-    if band == SPARSE and m < SMALL:  # most contacts are open
+    if band == SPARSE and m < FEW:  # most contacts are open
         band = DENSE
     compliance, threshold, solved = soft, SINGULAR, False
     for _ in range(2):

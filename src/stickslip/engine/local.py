@@ -24,6 +24,7 @@ from stickslip.nonsmooth.laws import MOST_ROWS, Laws
 from stickslip.nonsmooth.problem import Problem
 
 DENSE_BELOW = 200  # unknowns, for which dense elimination is faster
+DENSE_STORED = 1000  # unknowns, for which parts of a dense matrix are taken faster
 
 
 @jit_bare
@@ -96,18 +97,17 @@ def local_problem(tables: Tables, k: int, memory: np.ndarray, work: Work) -> Loc
     inner = x["column"][unknown]
     outer = np.setdiff1d(np.arange(m), inner)
     A, b = _matrix(stage, work, m, count), work.right[:m].copy()
+    S, c = _dense(A, inner, inner), b[inner]
+    solved = np.zeros((0, 1 + inner.size))
     if outer.size:
-        both = np.column_stack([b[outer], A[outer][:, inner].toarray()])
-        block = A[outer][:, outer]
+        both = np.column_stack([b[outer], _dense(A, outer, inner)])
         solved = (
-            np.linalg.solve(block.toarray(), both)
+            np.linalg.solve(_dense(A, outer, outer), both)
             if outer.size < DENSE_BELOW
-            else splu(sp.csc_matrix(block)).solve(both)
+            else splu(sp.csc_matrix(A)[outer][:, outer]).solve(both)
         )
-        coupling = A[inner][:, outer]
-        S, c = A[inner][:, inner].toarray() - coupling @ solved[:, 1:], b[inner] - coupling @ solved[:, 0]
-    else:
-        solved, S, c = np.zeros((0, 1 + inner.size)), A[inner][:, inner].toarray(), b[inner]
+        coupling = A[np.ix_(inner, outer)] if isinstance(A, np.ndarray) else A[inner][:, outer]
+        S, c = S - coupling @ solved[:, 1:], c - coupling @ solved[:, 0]
     S[np.diag_indices_from(S)] -= COMPLIANCE
     size = x["size"][unknown]  # back to the units of the model
     S, c = S * size[:, None], c * size
@@ -123,12 +123,21 @@ def local_problem(tables: Tables, k: int, memory: np.ndarray, work: Work) -> Loc
     return LocalProblem(problem, z, unknown, slope, kept, solved[:, 0], solved[:, 1:])
 
 
-def _matrix(stage: Any, work: Work, m: int, count: int) -> sp.csr_matrix:
+def _dense(A: Any, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """A part of a matrix."""
+    return np.asarray(A[np.ix_(rows, columns)] if isinstance(A, np.ndarray) else A[rows][:, columns].toarray())
+
+
+def _matrix(stage: Any, work: Work, m: int, count: int) -> Any:
+    """The linear system of a stage, dense if it is small."""
     if stage["band"] == SPARSE:
         entries = work.entries[:count]
+        if m < DENSE_STORED:
+            at = entries["row"] * m + entries["column"]
+            return np.bincount(at, entries["value"], m * m).reshape(m, m)
         return sp.csr_matrix((entries["value"], (entries["row"], entries["column"])), (m, m))
     if stage["band"] < 0:
-        return sp.csr_matrix(work.matrix[: m * m].reshape(m, m))
+        return work.matrix[: m * m].reshape(m, m).copy()
     band = int(stage["band"])
     i, j = np.indices((m, 3 * band + 1))
     columns, values = i + j - band, work.matrix[: m * (3 * band + 1)].reshape(m, 3 * band + 1)

@@ -25,15 +25,15 @@ INSTRUCTION, RESUMED = 0, 3
 GO_ON, STOPPED, SOLVED_ELSEWHERE = 1, 2, 3
 LOOP, PACE = "loop", "pace"  # what a program keeps: the compiled loop, seconds of a step of the last run
 FIRST_ROWS = 64  # of the first chunk: a run may be slower than the one before, and wants to be interrupted
-CHEAP = 5  # attempts of the compiled loop before other solvers are asked
+CHEAP = 6  # attempts of the compiled loop before other solvers are asked
 # What the attempts of the compiled loop are (`engine.newton.ATTEMPTS`), as `solved_by` counts them.
 COMPLIANT, SWEPT, OTHER_PROX = (
     "newton with compliance",
     "newton after gauss-seidel",
     "newton with another prox parameter",
 )
-ATTEMPTED = ("newton", "newton from zero", *3 * [COMPLIANT], *2 * [SWEPT], *6 * [COMPLIANT], SWEPT, *2 * [OTHER_PROX])
-ATTEMPTED = (*ATTEMPTED, "newton with half steps")
+ATTEMPTED = ("newton", *5 * [COMPLIANT], "newton from zero", *2 * [COMPLIANT], *2 * [SWEPT], *5 * [COMPLIANT], SWEPT)
+ATTEMPTED = (*ATTEMPTED, *2 * [OTHER_PROX], "newton with half steps")
 NOTHING = np.zeros((0, 4), np.int64)  # a program without instructions
 CHUNK_SECONDS = 0.1  # of compiled steps between two looks at the clock and at Ctrl-C
 MOST_DENSE = 3000  # unknowns of a linearised problem that is solved as a dense one
