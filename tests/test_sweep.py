@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -15,6 +16,8 @@ import numpy as np
 import pytest
 
 import stickslip as ss
+from stickslip.studies import pools
+from stickslip.studies.journal import Journal
 from stickslip.studies.sweep import final_state
 
 GRID = {"e": [0.1, 0.5, 0.9], "g": [5.0, 9.81]}
@@ -71,6 +74,58 @@ def test_runs_that_hold_the_interpreter_go_to_processes():
     """Events are found in Python; what two processes give is what one thread gives."""
     chosen = {"parameters": {"e": [0.2, 0.5, 0.8]}, "method": "event-driven"}
     assert run(workers=2, **chosen)["q"].tobytes() == run(workers=1, **chosen)["q"].tobytes()
+
+
+def test_workers_hand_over_what_they_have(monkeypatch, tmp_path):
+    """After every run, if these take long; the rest of a batch goes to the next worker."""
+    monkeypatch.setattr(pools, "BATCH_SECONDS", -1.0)
+    points, seen = [{"e": e} for e in np.linspace(0.1, 0.9, 150)], []
+
+    def append(self, point, outcome):
+        seen.append(point)
+
+    monkeypatch.setattr(Journal, "append", append)
+    monkeypatch.setattr(pools, "BATCHES", 1)
+    with ProcessPoolExecutor(1, mp_context=get_context("fork")) as pool:
+        out = run(parameters=points, executor=pool, journal=tmp_path / "journal")
+    assert sorted(seen) == list(range(150))
+    assert out["q"].tobytes() == run(parameters=points)["q"].tobytes()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_no_process_is_left_behind(tmp_path, how):
+    """Of a sweep in processes that is killed, or interrupted by Ctrl-C."""
+    path = tmp_path / "processes"
+    program = f"""
+import os, signal, stickslip as ss
+signal.signal(signal.SIGINT, signal.default_int_handler)
+def measure(solution):
+    with open({str(path)!r}, "a") as file:
+        file.write(f"{{os.getpid()}}\\n")
+    return 0.0
+points = [{{"e": 0.5}}] * 100_000
+ss.sweep(ss.benchmarks.bouncing_ball(), 0.5, 1e-2, parameters=points, measure=measure, method="event-driven", workers=2)
+"""
+    process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.DEVNULL, start_new_session=True)
+    deadline = time.monotonic() + 100
+    while time.monotonic() < deadline and not (path.exists() and path.read_text().count("\n") > 50):
+        time.sleep(0.05)
+    workers = {int(line) for line in path.read_text().splitlines()[:-1]}
+    (os.kill if how == signal.SIGKILL else os.killpg)(process.pid, how)
+    assert process.wait(30) == -how
+    assert process.pid not in workers
+    while time.monotonic() < deadline and any(map(lives, workers)):
+        time.sleep(0.05)
+    assert not any(map(lives, workers))
+
+
+def lives(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def test_a_worker_that_dies_is_named(tmp_path):

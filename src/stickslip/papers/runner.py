@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import multiprocessing
 import os
-import signal
 import sys
 import time
 import traceback
@@ -21,6 +20,7 @@ from stickslip.papers import store
 from stickslip.papers.paper import Exhibit, Item, Verdict
 from stickslip.papers.report import report_text
 from stickslip.papers.store import Result
+from stickslip.studies.pools import end_with_parent
 
 Show = Callable[[Result | None], None]
 
@@ -143,9 +143,7 @@ def _outcomes(items: list[Item], quick: bool, jobs: int) -> Iterator[tuple[Item,
     others = set(multiprocessing.active_children())
     # A fresh interpreter each: a copy of this one (fork) would copy the locks of its threads too.
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(
-        jobs, mp_context=context, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
-    )
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=end_with_parent)
     try:
         waiting: dict[Future[Result], Item] = {
             pool.submit(compute, item.paper, item.id, quick): item

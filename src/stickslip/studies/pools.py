@@ -14,8 +14,10 @@ import math
 import multiprocessing
 import os
 import queue
+import signal
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -36,6 +38,7 @@ from stickslip.studies.journal import Measured
 
 BATCHES = 16  # per worker process: enough to balance the load
 LARGEST = 64  # runs in a batch
+BATCH_SECONDS = 1.0  # after which a worker hands over what it has
 AHEAD = 256  # tasks that wait in a pool
 HAND_OVER = 0.1  # seconds after which a thread hands over what it has
 
@@ -90,9 +93,13 @@ class Shipment:
 
 
 def run_batch(shipment: Shipment, points: Sequence[dict[str, Any]]) -> list[Measured]:
-    """In a worker: all runs of a batch."""
-    work = _work(shipment.digest, shipment)
-    return [work.run(point) for point in points]
+    """In a worker: runs of a batch, as many as BATCH_SECONDS allow, at least one; what comes back is safe from a kill."""
+    work, begin, out = _work(shipment.digest, shipment), time.monotonic(), list[Measured]()
+    for point in points:
+        out.append(work.run(point))
+        if time.monotonic() > begin + BATCH_SECONDS:
+            break
+    return out
 
 
 _ARRIVED: dict[str, SweepRunner] = {}
@@ -144,7 +151,7 @@ def outcomes(
         local = _local(work)
         count = workers or os.cpu_count() or 1
         if _holds_the_lock(local) and count > 1 and _may_fork():
-            with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("fork")) as pool:
+            with _forked(count) as pool:
                 yield from _shipped(local, points, pool, count)
         else:
             yield from _threads(local, points, count)
@@ -158,6 +165,34 @@ def outcomes(
         yield from _on_dask(work, points, executor)
     else:
         raise OptionError(f"executor = {executor!r} must be a concurrent.futures executor or a dask.distributed Client")
+
+
+@contextlib.contextmanager
+def _forked(count: int) -> Iterator[ProcessPoolExecutor]:
+    """Copies of this process. They write nothing, so they end at once if something happens here, such as Ctrl-C."""
+    others = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("fork"), initializer=end_with_parent)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in set(multiprocessing.active_children()) - others:
+            process.kill()
+        raise
+    pool.shutdown()
+
+
+def end_with_parent() -> None:
+    """In a worker process: end when the process that started it is gone, also if it was killed and could not say so."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, name="end with parent", daemon=True).start()
 
 
 def _threads(
@@ -244,13 +279,29 @@ def _in_pool(
     """No more tasks are waiting than the pool needs, so that a million points fit into memory."""
     local = isinstance(pool, ThreadPoolExecutor)
     waiting: dict[Any, list[int]] = {}
+    again: deque[list[int]] = deque()
     while True:
-        for numbers in itertools.islice(batches, AHEAD - len(waiting)):
+        for numbers in itertools.islice(_next(again, batches), AHEAD - len(waiting)):
             waiting[pool.submit(task, numbers) if local else pool.submit(*task(numbers))] = numbers
         if not waiting:
             return
         for future in wait(list(waiting), return_when=FIRST_COMPLETED).done:
-            yield waiting.pop(future), future.result()
+            yield _done(waiting.pop(future), future.result(), again)
+
+
+def _next(again: deque[list[int]], batches: Iterator[list[int]]) -> Iterator[list[int]]:
+    """Batches that a worker did not finish, then new ones."""
+    while again:
+        yield again.popleft()
+    for numbers in batches:  # noqa: UP028, `yield from` would close them with this generator
+        yield numbers
+
+
+def _done(numbers: list[int], results: list[Measured], again: deque[list[int]]) -> tuple[list[int], list[Measured]]:
+    """The runs of a batch that a worker did; the others go to the next one."""
+    if len(results) < len(numbers):
+        again.append(numbers[len(results) :])
+    return numbers[: len(results)], results
 
 
 def _on_dask(
@@ -264,14 +315,15 @@ def _on_dask(
     # The shipment is data of each task, not a scattered object, which would be lost with the worker that holds it.
     shipment = Shipment.of(work)
     waiting: dict[Any, list[int]] = {}
+    again: deque[list[int]] = deque()
     batches = _batches(points, max(1, sum(client.ncores().values())))
     while True:
-        for numbers in itertools.islice(batches, AHEAD - len(waiting)):
+        for numbers in itertools.islice(_next(again, batches), AHEAD - len(waiting)):
             waiting[client.submit(run_batch, shipment, [points[k] for k in numbers], pure=False)] = numbers
         if not waiting:
             return
         for future in wait_for(list(waiting), return_when="FIRST_COMPLETED").done:
-            yield waiting.pop(future), future.result()
+            yield _done(waiting.pop(future), future.result(), again)
 
 
 def _holds_the_lock(work: SweepTask) -> bool:
