@@ -135,6 +135,8 @@ LADDER: tuple[tuple[str, SolverFunction, bool], ...] = (
 
 FEW_MODES = 300
 ENOUGH = 0.01  # of the residual of the start, for a step of an outer iteration over levels
+FALLS = 0.5
+MOST_LEVELS = 400  # rows: a dense Newton step of 900 takes 0.1 s, and the later rungs hundreds of them
 NEARLY = 1e-5  # residual of a part of a problem that is worth testing on the whole
 
 
@@ -146,7 +148,8 @@ def solve_shortly(problem: Problem, start: np.ndarray, tol: float, levels: bool 
     """The rungs of "auto" that are worth their time inside a run: its problems come here because they are not easy.
 
     levels: laws of several levels stand side by side, and are solved in turn. Then a residual of ENOUGH times that of the start
-    will do, for the sets of contacts in which laws apply change from step to step of the outer iteration.
+    is aimed at, and one of FALLS times will do: the sets of contacts in which laws apply change from step to step of the outer
+    iteration, and all levels at once are far more expensive.
     """
     ladder: list[tuple[str, SolverFunction, bool]] = [
         ("robust", _robust(FEW_ROUNDS), False),
@@ -175,9 +178,8 @@ def solve_shortly(problem: Problem, start: np.ndarray, tol: float, levels: bool 
 
     less = None
     if levels:
-        enough = ENOUGH * error_of(problem.operator, problem.laws, problem.scales, start, _scratch(problem))
-        less = in_turn(problem, start, max(tol, enough), alone)
-        tol = tol if less is None else max(tol, enough)
+        least = error_of(problem.operator, problem.laws, problem.scales, start, _scratch(problem))
+        less = in_turn(problem, start, max(tol, ENOUGH * least), alone)
     if less is None:
         less = without_open(problem, start, tol, one_by_one)
     if less is None:
@@ -188,6 +190,9 @@ def solve_shortly(problem: Problem, start: np.ndarray, tol: float, levels: bool 
         ladder.insert(0, (named[-1], lambda problem, r, tol: (less, 0), False))
         if levels:
             ladder.insert(1, ("robust", _robust(FEW_ROUNDS), True))
+            found = _climb(problem, ladder[:2], start, max(tol, ENOUGH * least))
+            if found.residual < FALLS * least or problem.n_rows > MOST_LEVELS:
+                return found
     if 0 < mode_count(problem.laws) <= FEW_MODES:
         ladder.append(("enumeration", _modes, False))
     return _climb(problem, ladder, start, tol)
