@@ -213,7 +213,8 @@ class Force(Described):
     """
 
     def __init__(self, name: str, point: Point, force: Vector | Callable[[Any], Any], *, local: bool = False):
-        self.name, self.point, self.force, self.local = name, point, force, local
+        self.name, self.point, self.force = name, point, force
+        self.local = flag(f"force {name!r}", "local", local)
         instance(f"force {name!r}", "its point", point, Point, "a point, such as body.point()")
         if isinstance(point.body, Ground):
             raise ModelError(f"force {name!r} acts on the ground, which does not move")

@@ -230,7 +230,8 @@ def _crew(
                     out.put(mine)
                     mine, begin = {}, time.monotonic()
             out.put(mine)
-        except BaseException as error:
+        except BaseException as error:  # what was done before is not lost
+            out.put(mine)
             out.put(error)
 
     threads = [threading.Thread(target=work, name=f"sweep {n}") for n in range(min(count, len(points)))]
