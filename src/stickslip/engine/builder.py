@@ -6,6 +6,7 @@ What is written here is what the compiled loop reads (`tables`): once per stage 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import casadi as ca
 import numpy as np
@@ -43,8 +44,10 @@ class ProgramBuilder:
         for name, size in sizes.items():
             self.sizes[name] = max(self.sizes.get(name, 1), size)
 
-    def _compiled(self, function) -> Kernel:
-        kernel = compile_kernel(function)
+    def _compiled(self, function: ca.Function) -> Kernel:
+        return self._used(compile_kernel(function))
+
+    def _used(self, kernel: Kernel) -> Kernel:
         self.kernels.append(kernel)
         self._needs(inputs=kernel.n_in)
         return kernel
@@ -75,9 +78,10 @@ class ProgramBuilder:
             mine = [x for x, value in given.items() if x.space in SPACES or x in sheet.claims or not value.is_zero()]
             if not mine:  # a zero adds nothing to a sum
                 continue
-            function, used, silent = updates_function(sheet, name, mine)
+            key = " ".join(each.name for each in mine)
+            function, used, silent = sheet.once(f"updates {key}", partial(updates_function, sheet, name, mine))
             self._sleepers[k].evaluation(sheet, mine, used, silent)
-            kernel = self._compiled(function)
+            kernel = self._used(sheet.once(f"update kernel {key}", partial(compile_kernel, function)))
             once = {each for each in mine if each.space == Space.ONE and each in sheet.claims}  # the same for all
             roles = {each: tb.ONCE if each in once else tb.OWN if each.space in SPACES else tb.SUM for each in mine}
             places = [self._places(kind, [each]) for each in mine]
@@ -129,7 +133,7 @@ class ProgramBuilder:
         couplings: list[np.ndarray] = []
         nodes = np.arange(n)  # unknowns that belong together; negative for multipliers
         for k, (kind, sheet) in enumerate(zip(self.numbering.kinds, sheets, strict=True)):
-            pattern = StagePattern(sheet)
+            pattern = sheet.once("pattern", partial(StagePattern, sheet))
             count = kind.capacity
             places = self.numbering.places_of(kind, [(u.space, first[u]) for u in sheet.unknowns])
             columns = self.numbering.dofs(kind)[:, places[:, 1]] + places[:, 0]
@@ -137,13 +141,14 @@ class ProgramBuilder:
                 nodes[columns] = columns[:, :1]
             if pattern.outputs.numel() == 0:
                 continue
-            laws = sorted(pattern.laws(), key=lambda law: (law.kind != ZERO, law.number))
+            laws = sheet.once("laws", partial(_in_order, pattern))
             normal = {law.unknown for law in laws if law.kind == NORMAL}
             for law in laws:
                 # friction belongs to the contact that its radius depends on: half as many nodes to put in order
                 own = next((j for j in law.dradius.unknown if j in normal), law.unknown)
                 nodes[columns[:, law.unknown : law.unknown + law.size]] = -1 - columns[:, own, None]
-            self._sleepers[k].problem(pattern, laws)
+            if not kind.detected:
+                self._sleepers[k].problem(pattern, laws)
             group = self._group(name, k, kind, pattern, laws)
             group |= {"unknowns": self._append_places(places)[0], "n_unknowns": len(places)}
             group |= {"instance": instances, "element": elements}
@@ -179,7 +184,8 @@ class ProgramBuilder:
         self, name: str, k: int, kind: Kind, pattern: StagePattern, laws: Sequence[LawPattern]
     ) -> dict[str, int]:
         """Kernel and pattern of a kind in a problem."""
-        kernel, entries = self._compiled(pattern.function(name)), pattern.entries()
+        sheet, entries = pattern.sheet, pattern.entries()
+        kernel = self._used(sheet.once("kernel", lambda: compile_kernel(pattern.function(name))))
         group = {"kind": k, "kernel": kernel.address, "n_in": kernel.n_in, "n_out": kernel.n_out}
         group["inputs"] = self._inputs(kind, pattern.fields)
         own = entries.row == entries.unknown
@@ -192,14 +198,14 @@ class ProgramBuilder:
             group[f"{key}_0"], group[f"{key}_1"] = self.tables.append("entries", rows)
         group["law_0"] = self.tables.length["laws"]
         group["law"] = group["law_0"] + sum(law.kind == ZERO for law in laws)
-        for law in laws:
-            self._law(kind, law, law.pairs(entries))
+        for law, pairs in zip(laws, sheet.once("pairs", lambda: [each.pairs(entries) for each in laws]), strict=True):
+            self._law(kind, law, pairs)
         group["law_1"] = self.tables.length["laws"]
         group |= dict.fromkeys(("gap_kernel", "n_gap_in", "gap_inputs", "silent_0", "silent_1"), 0)
-        idle = pattern.gaps(f"{name}_gaps")
+        idle = sheet.once("gaps", partial(pattern.gaps, f"{name}_gaps"))
         if idle is not None:
             function, used, silent = idle
-            gaps = self._compiled(function)
+            gaps = self._used(sheet.once("gap kernel", partial(compile_kernel, function)))
             group |= {"gap_kernel": gaps.address, "n_gap_in": gaps.n_in, "gap_inputs": self._inputs(kind, used)}
             group["silent_0"], group["silent_1"] = self._append_places(self._places(kind, silent))
             self._needs(gaps=gaps.n_out)
@@ -258,6 +264,11 @@ class ProgramBuilder:
             pair_0=pair_0,
             pair_1=pair_1,
         )
+
+
+def _in_order(pattern: StagePattern) -> list[LawPattern]:
+    """Bilateral laws first."""
+    return sorted(pattern.laws(), key=lambda law: (law.kind != ZERO, law.number))
 
 
 def _couplings(pattern: StagePattern, laws: Sequence[LawPattern], columns: np.ndarray) -> np.ndarray:

@@ -6,7 +6,8 @@ Instances that declare the same expressions share one type, so that it is differ
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -51,6 +52,7 @@ class Model:
     nodes: tuple[Instance, ...]
     parts: tuple[Instance, ...]
     equations: tuple[Equations, ...]  # what each of the parts declares, in their order
+    kept: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)  # what others make of it
 
 
 def derive(system: System) -> Model:

@@ -232,7 +232,7 @@ class Ranges:
 
 
 def limits_of(numbering: Numbering) -> Ranges | None:
-    """The limits of a model, or None if nothing in it can leave its range; they are freed with the numbering."""
+    """The limits of a model, or None if nothing in it can leave its range; they are freed with the model."""
     if "limits" not in numbering.derived:
         numbering.derived["limits"] = Ranges(numbering)
     found: Ranges = numbering.derived["limits"]

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stickslip.engine.derive import Model
+from stickslip.engine.derive import Instance, Model
 from stickslip.engine.mechanics import PartType
 
 MULTIPLIERS = ("g", "gamma", "N", "F")  # spaces of constraints; each row belongs to one part
+DECLARED = "declared"  # what a model keeps
 
 
 @dataclass(frozen=True)
@@ -86,17 +87,24 @@ class Numbering:
 
     def __init__(self, model: Model, detected: Sequence[Detected] = ()):
         self.model = model
-        self.derived: dict[str, Any] = {}  # what other modules make of it, to be freed with it
-        self._first = model.system.starts
+        if DECLARED not in model.kept:  # rooms may grow while a program runs: nothing else changes
+            model.kept[DECLARED] = _declared(model)
+        self._first, self._own, sizes, kinds = model.kept[DECLARED]
         self.size = {"q": int(self._first["q"][-1]), "u": int(self._first["u"][-1]), "one": 1}
-        self.instances = model.nodes + model.parts
-        self._own = {}
-        for x in MULTIPLIERS:
-            at = np.cumsum([0, *[instance.type.n[x] for instance in self.instances]])
-            self._own[x], self.size[x] = at[:-1], int(at[-1])
+        self.size |= sizes
         self.n_parameters, self.n_numbers = len(model.system.parameter_symbols()), 0
         self.declared = dict(self.size)  # without the room for what is detected
-        self.kinds = (*self._sorted(), *map(self._room, detected))
+        self.kinds = (*kinds, *map(self._room, detected))
+
+    @property
+    def derived(self) -> dict[Any, Any]:
+        """What other modules make of what is declared, to be freed with the model."""
+        return self.model.kept
+
+    @property
+    def instances(self) -> tuple[Instance, ...]:
+        """Nodes, then parts."""
+        return self.model.nodes + self.model.parts
 
     def _room(self, detected: Detected) -> Kind:
         """A kind for contacts that are detected: their rows come after those that are declared."""
@@ -108,23 +116,6 @@ class Numbering:
             np.zeros((0, n), np.int64) for n in (len(detected.type.expressions.n_q), len(detected.columns))
         )
         return Kind(detected.type, False, np.zeros(0, np.int64), blocks, parameters, detected, own)
-
-    def _sorted(self) -> tuple[Kind, ...]:
-        """Nodes first: on them it is found whether positions can be eliminated."""
-        found: dict[tuple[bool, str], list[int]] = {}
-        nodes = len(self.model.nodes)
-        for i, instance in enumerate(self.instances):
-            found.setdefault((i >= nodes, instance.type.key), []).append(i)
-        return tuple(
-            Kind(
-                self.instances[members[0]].type,
-                not is_part,
-                np.array(members, np.int64),
-                _table([self.instances[i].blocks for i in members]),
-                _table([self.instances[i].parameters for i in members]),
-            )
-            for (is_part, _), members in sorted(found.items(), key=lambda item: item[0][0])
-        )
 
     @property
     def part_kinds(self) -> tuple[Kind, ...]:
@@ -258,6 +249,36 @@ class Numbering:
                 values = self.evaluate(kind, name, t, q, parameters)
                 np.add.at(total, (rows[:, :, None], rows[:, None, :]), values)
         return total
+
+
+def _declared(
+    model: Model,
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], dict[str, int], tuple[Kind, ...]]:
+    """Of what a model declares: where blocks begin; the first row of each instance in g, gamma, N and F, and how many there
+    are in all; its kinds.
+    """
+    own, size, instances = {}, {}, model.nodes + model.parts
+    for x in MULTIPLIERS:
+        at = np.cumsum([0, *[instance.type.n[x] for instance in instances]])
+        own[x], size[x] = at[:-1], int(at[-1])
+    return model.system.starts, own, size, _sorted(instances, len(model.nodes))
+
+
+def _sorted(instances: Sequence[Instance], nodes: int) -> tuple[Kind, ...]:
+    """Nodes first: on them it is found whether positions can be eliminated."""
+    found: dict[tuple[bool, str], list[int]] = {}
+    for i, instance in enumerate(instances):
+        found.setdefault((i >= nodes, instance.type.key), []).append(i)
+    return tuple(
+        Kind(
+            instances[members[0]].type,
+            not is_part,
+            np.array(members, np.int64),
+            _table([instances[i].blocks for i in members]),
+            _table([instances[i].parameters for i in members]),
+        )
+        for (is_part, _), members in sorted(found.items(), key=lambda item: item[0][0])
+    )
 
 
 def _table(rows: Sequence[tuple[int, ...]]) -> np.ndarray:

@@ -7,9 +7,10 @@ say what their outputs are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -26,6 +27,8 @@ from stickslip.engine.sheets import sheets_of
 from stickslip.engine.stage import Stage
 from stickslip.native.kernel import Kernel
 from stickslip.nonsmooth.foreign import CompiledCone
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -83,15 +86,21 @@ def assemble(
     """
     numbering = Numbering(model, detected)
     stages = list(dict.fromkeys([*stages_of(begin), *stages_of(step)]))
-    dependence = dependence_of(numbering)
+    # Rooms for contacts grow while a program runs: it is assembled anew, but nothing is derived anew.
+    kept = model.kept if detected else {}
+    types = tuple((kind.type, kind.is_node) for kind in numbering.kinds)
+    dependence = _once(kept, "dependence", lambda: dependence_of(numbering))
     held = project == "always" or (project == "dependent" and dependence.on_constraints_only)
-    sheets = {stage: sheets_of(stage, numbering.kinds, held) for stage in stages}
+    sheets = {
+        stage: _once(kept, (stage, types, held), partial(sheets_of, stage, numbering.kinds, held)) for stage in stages
+    }
     copies = dict(zip(expand(carry or {}), expand((carry or {}).values()), strict=True))
     memory = memory_of(name, sheets, begin, step, copies, tuple(expand(results)), given)
     fields = fields_of(sheets, given, copies, tuple(copies.values()), tuple(expand(results)))
     layout = lay_out(fields, numbering)
     for stage in stages:
-        _check_claims(stage.__name__, sheets[stage], numbering)
+        checked = partial(_check_claims, stage.__name__, sheets[stage], numbering)
+        _once(kept, ("claims", stage, types, held), checked)
 
     builder = ProgramBuilder(numbering, layout, dependence.dependent)
     solve, evaluate, guesses = {}, {}, {}
@@ -140,6 +149,14 @@ def assemble(
         dependent=dependence.dependent,
         held=held,
     )
+
+
+def _once(kept: dict[Any, Any], key: Any, make: Callable[[], Made]) -> Made:
+    """What is kept under this key, or what `make` makes."""
+    if key not in kept:
+        kept[key] = make()
+    made: Made = kept[key]
+    return made
 
 
 def _copy(layout: Layout, source: Field, target: Field) -> list[int]:

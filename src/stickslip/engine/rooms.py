@@ -30,6 +30,7 @@ class Rooms(NamedTuple):
     types: np.ndarray
     fields: np.ndarray  # (fields, types, 2): where the values begin, and how many a contact has
     scratch: np.ndarray
+    used: np.ndarray  # by type: rows from here on hold zeros
 
 
 def rooms_of(program: Program, fields: Sequence[Field]) -> Rooms:
@@ -46,7 +47,8 @@ def rooms_of(program: Program, fields: Sequence[Field]) -> Rooms:
         for f, each in enumerate(fields):
             if each.space in MULTIPLIERS:
                 places[f, t] = program.layout.start[each] + kind.own[each.space], kind.type.n[each.space]
-    return Rooms(np.array(types, np.int64).reshape(-1, 8), places, np.zeros(scratch))
+    table = np.array(types, np.int64).reshape(-1, 8)
+    return Rooms(table, places, np.zeros(scratch), table[:, CAPACITY].copy())
 
 
 @jit
@@ -74,7 +76,7 @@ def write_contacts(
     for f in range(rooms.fields.shape[0]):
         for t in range(rooms.types.shape[0]):
             first, size, kept = rooms.fields[f, t, 0], rooms.fields[f, t, 1], rooms.types[t, SCRATCH]
-            for i in range(rooms.types[t, CAPACITY] * size):
+            for i in range(rooms.used[t] * size):
                 rooms.scratch[kept + i] = memory[first + i]
                 memory[first + i] = 0.0
         for c in range(which.size):
@@ -83,6 +85,9 @@ def write_contacts(
             if before[c] >= 0:
                 for k in range(size):
                     memory[first + place[c] * size + k] = rooms.scratch[kept + before[c] * size + k]
+    rooms.used[:] = 0
+    for c in range(which.size):
+        rooms.used[which[c]] = max(rooms.used[which[c]], place[c] + 1)
 
 
 def occupy(
@@ -101,7 +106,8 @@ def occupy(
     rooms, count = rooms_of(program, list(program.layout.start)), len(blocks)
     if count > rooms.types[which, CAPACITY]:
         raise ValueError(f"{count} contacts, but room for {rooms.types[which, CAPACITY]}")
-    one = Rooms(rooms.types[which : which + 1], np.ascontiguousarray(rooms.fields[:, which : which + 1]), rooms.scratch)
+    own = slice(which, which + 1)
+    one = Rooms(rooms.types[own], np.ascontiguousarray(rooms.fields[:, own]), rooms.scratch, rooms.used[own].copy())
     none, places = np.zeros(count, np.int64), np.arange(count)
     starts = np.ascontiguousarray(program.numbering.starts(blocks))
     contacts = (starts, np.ascontiguousarray(numbers, float), np.asarray(before, np.int64))

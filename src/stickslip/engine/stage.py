@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import overload
+from typing import Any, TypeVar, overload
 
 import casadi as ca
 import numpy as np
@@ -23,6 +23,7 @@ from stickslip.engine.fields import SPACES, Field, Multipliers, Space
 from stickslip.errors import MethodError
 
 ZERO, NORMAL, BALL, CONE = 0, 1, 2, 3  # kinds of laws, as the solver knows them
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,14 @@ class Stage:
     laws: list[StageLaw] = field(default_factory=list)
     updates: dict[Field, ca.SX] = field(default_factory=dict)  # what this part contributes
     claims: dict[Field, ca.SX] = field(default_factory=dict)  # values that all who know them must agree on
+    kept: dict[str, Any] = field(default_factory=dict, repr=False)  # what the builder makes of it, once
+
+    def once(self, key: str, make: Callable[[], Made]) -> Made:
+        """What `make` makes of this sheet: patterns, functions, kernels. A program for more instances makes nothing anew."""
+        if key not in self.kept:
+            self.kept[key] = make()
+        made: Made = self.kept[key]
+        return made
 
     # -- what is known ---------------------------------------------------------------------------------------------
 

@@ -8,7 +8,6 @@ Only when a room is full, or a type is met for the first time, is the program as
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -18,25 +17,19 @@ import numpy as np
 from stickslip.detected import DetectedContacts
 from stickslip.engine.failure import Failure
 from stickslip.engine.fields import DT, PERCUSSIONS, T_0, T_1, Space
-from stickslip.engine.numbering import Detected
 from stickslip.engine.program import Program
 from stickslip.engine.run import ProgramRun
 from stickslip.engine.runs import CHUNK_ROWS, Rows, Start
 from stickslip.engine.state import State
-from stickslip.errors import InitialStateError, MethodError, ModelError, OptionError, TunnellingWarning
+from stickslip.errors import MethodError, ModelError, OptionError
 from stickslip.model.collisions import collisions_of
-from stickslip.model.frames import Ground
 from stickslip.model.system import System
 from stickslip.schemes import Scheme
-from stickslip.solve.checks import check_capability
+from stickslip.solve.contact_rooms import ABLE, CODES, GIVEN, enough, labels_of, program_with_rooms
 from stickslip.solve.found import ContactTable
-from stickslip.solve.prepared import compiled, prepare
+from stickslip.solve.overlaps import FastBodies, pair_of, require_apart
 
-CODES = 9 * 4 * 4  # kinds of contacts, of first and second bodies
 NEAR = 0.3  # of the way of the fastest body: open gaps below this one are solved for too where contacts are many
-SMALLEST = 8  # contacts that a room holds
-GIVEN = ("gap_0", "open_0")  # fields that a new contact has: its gap at the start of the step, and that it was open
-ABLE = "rattle, moreau, theta, lobatto, generalized-alpha and half-explicit can"
 # What a state holds besides the fields of the program.
 ROOMS, PLACES, KEYS, TANGENTS = (f"contacts.{name}" for name in ("rooms", "places", "keys", "tangents"))
 
@@ -65,9 +58,8 @@ class DetectingRun(ProgramRun):
         self.found: list[tuple[int, np.ndarray]] = []  # steps and their contacts, of the last call of `step`
         self._law_names = [k for k, name in enumerate(parameters) if name.startswith(f"{collisions.name}.")]
         self._law_values = start.parameters[self._law_names].copy()
-        self._watched = getattr(scheme.facts, "contact_level", "") != "position"
-        self._thin = np.full(len(self.scene.bodies), np.inf)
-        np.minimum.at(self._thin, self.scene.shapes[:, 1], self.scene.reach)
+        on_velocities = getattr(scheme.facts, "contact_level", "") != "position"
+        self._fast = FastBodies(self.scene, collisions) if on_velocities else None
         self._counts = np.zeros(CODES, np.int64)
         self._crowd, self._past_crowds = None, []
         self._old, self._new = empty_contacts(64), empty_contacts(64)
@@ -77,12 +69,12 @@ class DetectingRun(ProgramRun):
         self.rebuilds = -1
         if start.state is None:
             self._look(start.q, start.u, start.dt)
-            self._require_apart(initial_tol)
+            require_apart(system.name, self.scene, self._room, self._new, self.labels, initial_tol)
             n = int(self._new.found[0])
             first, second = self.scene.bodies[self._new.body[:n], 0].T
             counts = np.bincount((self._new.kind[:n] * 4 + first) * 4 + second, minlength=CODES)
             bodies = len(self.scene.bodies)
-            self._rooms = {code: _enough(int(counts[code]), bodies) for code in np.flatnonzero(counts).tolist()}
+            self._rooms = {code: enough(int(counts[code]), bodies) for code in np.flatnonzero(counts).tolist()}
             self._new.found[0] = 0  # the first step finds them again
         elif ROOMS not in start.state.memory:
             raise OptionError("start= is a state without detected contacts; give q0=state.q and u0=state.u instead")
@@ -101,8 +93,8 @@ class DetectingRun(ProgramRun):
             self._detect(self.clock.step)
             self.crowd = self._crowd_for(int(self._new.found[0]))
             self.work.near[0] = 0.0 if self.crowd is None else NEAR * self.clock.step * self._room.fastest[0]
-            if self._watched:
-                self._warn(u_0)
+            if self._fast is not None:
+                self._fast.warn(u_0, self.clock.step, self.scheme.name)
             pieces.append(super().step(1))
             if self.failure is not None:
                 break
@@ -205,8 +197,8 @@ class DetectingRun(ProgramRun):
             if n == STALE:
                 self._known = find_neighbours(self.scene, self._room, dt)
             else:
-                self._make_room(_enough(-n))
-                self._new = empty_contacts(_enough(-n))
+                self._make_room(enough(-n))
+                self._new = empty_contacts(enough(-n))
         return n
 
     def _make_room(self, count: int) -> None:
@@ -248,32 +240,9 @@ class DetectingRun(ProgramRun):
     # -- programs ----------------------------------------------------------------------------------------------------
 
     def _assembled(self) -> Program:
-        """The program with these rooms; kept with the system, for other runs."""
-        from stickslip.collide.templates import columns_of, template
-        from stickslip.engine.derive import derive_template
-
-        def make() -> Program:
-            model = prepare(self.system).model
-            check_capability(self.scheme, model, contacts=True, friction=self.frictional)
-            detected = []
-            for code, capacity in self._rooms.items():
-                kind, first, second = code // 16, code // 4 % 4, code % 4
-                own = template(kind, (first, second), self.collisions.dimension, self.frictional)
-                part, columns = derive_template(own.system.blocks, own.equations, own.parameters)
-                detected.append(Detected(part, len(columns_of(kind)), columns, capacity))
-            program = self.scheme.compile(model, detected)
-            if program.decides_step:
-                raise MethodError(f"method {self.scheme.name!r} cannot follow contacts that are detected; {ABLE}")
-            for each in program.memory:
-                if each.space in (Space.N, Space.F) and "." not in each.name and each.name not in GIVEN:
-                    raise MethodError(
-                        f"method {self.scheme.name!r} remembers {each.name!r} of every contact, which a detected one "
-                        "cannot have"
-                    )
-            return program
-
+        """The program with these rooms."""
         self.rebuilds += 1
-        return compiled(self.system, (self.scheme, self.frictional, *self._rooms.items()), make)
+        return program_with_rooms(self.system, self.scheme, self._rooms, self.collisions.dimension, self.frictional)
 
     def _use(self, program: Program) -> None:
         """Rows that can be changed, and where the contacts lie in them."""
@@ -300,7 +269,7 @@ class DetectingRun(ProgramRun):
         """Assemble the program anew, with room for what is there; the memory moves over."""
         for code in np.flatnonzero(self._counts).tolist():
             if self._counts[code] > self._rooms.get(code, 0):
-                self._rooms[code] = _enough(int(self._counts[code]), len(self.scene.bodies))
+                self._rooms[code] = enough(int(self._counts[code]), len(self.scene.bodies))
         self._rooms = dict(sorted(self._rooms.items()))
         self._replace(self._assembled())
 
@@ -352,58 +321,16 @@ class DetectingRun(ProgramRun):
             self._replace(self._assembled())
         own = {name: array for name, array in state.memory.items() if name not in (ROOMS, PLACES, KEYS, TANGENTS)}
         ProgramRun.state.fset(self, replace(state, memory=own))  # type: ignore[attr-defined]
+        self._homes.used[:] = self._capacity  # any row may have a value now
         n = len(state.memory[PLACES])
         if n > len(self._new.gap):
-            self._new = empty_contacts(_enough(n))
-            self._make_room(_enough(n))
+            self._new = empty_contacts(enough(n))
+            self._make_room(enough(n))
         self._new.found[0], self._new.place[:n] = n, state.memory[PLACES]
         self._new.kind[:n], self._new.key[:n] = state.memory[KEYS][:, 0], state.memory[KEYS][:, 1:]
         self._new.tangent[:n] = state.memory[TANGENTS]
 
-    # -- checks and names --------------------------------------------------------------------------------------------
-
-    def _require_apart(self, tolerance: float) -> None:
-        """No shape begins inside another one."""
-        n = int(self._new.found[0])
-        if n and self._new.gap[:n].min() < -tolerance:
-            c = int(self._new.gap[:n].argmin())
-            first, second = self._name(c)
-            raise InitialStateError(
-                f"{self.system.name}: {first!r} and {second!r} begin inside each other, {-self._new.gap[c]:.3g} deep; move "
-                "them apart, or name the pair in ignore= of Collisions"
-            )
-        if len(self.scene.surfaces.facets):
-            from stickslip.collide.inside import swallowed
-
-            inner = swallowed(self.scene, self._room)
-            if inner is not None:
-                first, second = (self.labels[k] for k in inner)
-                raise InitialStateError(
-                    f"{self.system.name}: {first!r} begins inside {second!r}; move it out, or name the pair in ignore= of "
-                    "Collisions"
-                )
-
-    def _name(self, c: int) -> tuple[str, str]:
-        pair, count = int(self._new.key[c, 0]), len(self.scene.shapes)
-        return self.labels[pair // count], self.labels[pair % count]
-
-    def _warn(self, u: np.ndarray) -> None:
-        """A scheme that holds contacts on velocity level lets a body pass that moves farther than it is thick."""
-        bodies, dt = self.scene.bodies, self.clock.step
-        moving = np.flatnonzero(bodies[:, 0])
-        at = bodies[moving, 3][:, None] + np.arange(self.scene.dimension)
-        way = np.linalg.norm(u[at], axis=1) * dt
-        fast = np.flatnonzero(way > self._thin[moving])
-        if fast.size:
-            b, far = int(moving[fast[0]]), float(way[fast[0]])
-            name = next(s.body.name for k, s in enumerate(self.collisions.shapes) if self.scene.shapes[k, 1] == b)
-            self._watched = False
-            warnings.warn(
-                f"{name!r} moves {far:.3g} in a step of {dt:g}, farther than its radius {self._thin[b]:.3g}; with "
-                f"method {self.scheme.name!r} it may pass through others. Take a smaller dt, or method='rattle'",
-                TunnellingWarning,
-                stacklevel=5,
-            )
+    # -- names --------------------------------------------------------------------------------------------
 
     def _describe(self, failed: int, row: int) -> Failure:
         """Names of detected contacts instead of their rows, which come and go."""
@@ -418,29 +345,5 @@ class DetectingRun(ProgramRun):
                 if 0 <= place < kind.capacity:
                     n = int(self._new.found[0])
                     mine = (self._new.place[:n] == (code, place)).all(axis=1)
-                    names += [" - ".join(self._name(c)) for c in np.flatnonzero(mine).tolist()]
+                    names += [" - ".join(pair_of(self.labels, self._new, c)) for c in np.flatnonzero(mine).tolist()]
         return failure._replace(rows=tuple(declared), names=tuple(dict.fromkeys(names)))
-
-
-def labels_of(shapes: list[Any]) -> list[str]:
-    """Names of shapes: their body, with a number where it carries several."""
-    names = ["ground" if isinstance(shape.body, Ground) else shape.body.name for shape in shapes]
-    several = dict.fromkeys(names, 0)
-    for name in names:
-        several[name] += 1
-    seen = dict.fromkeys(several, 0)
-    out = []
-    for name in names:
-        out.append(name if several[name] == 1 else f"{name}[{seen[name]}]")
-        seen[name] += 1
-    return out
-
-
-def _enough(count: int, bodies: int = 0) -> int:
-    """Room for so many and a quarter more, or for three per body if there may soon be so many (a heap); 2^k or 1.5 2^k, so
-    that runs share programs.
-    """
-    size, needed = SMALLEST, max(1.25 * count, min(8 * count, 3 * bodies))
-    while size < needed:
-        size = size * 3 // 2 if size & (size - 1) == 0 else size * 4 // 3
-    return size

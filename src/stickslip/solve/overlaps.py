@@ -1,0 +1,76 @@
+"""Shapes that begin inside each other, and bodies that are so fast that they may pass through others."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stickslip.errors import InitialStateError, TunnellingWarning
+from stickslip.model.collisions import Collisions
+
+if TYPE_CHECKING:
+    from stickslip.collide.detect import Room
+    from stickslip.collide.scene import Contacts, Scene
+
+
+def pair_of(labels: Sequence[str], contacts: Contacts, c: int) -> tuple[str, str]:
+    """The names of the two shapes of a contact."""
+    pair, count = int(contacts.key[c, 0]), len(labels)
+    return labels[pair // count], labels[pair % count]
+
+
+def require_apart(
+    where: str, scene: Scene, room: Room, contacts: Contacts, labels: Sequence[str], tolerance: float
+) -> None:
+    """No shape begins inside another one."""
+    n = int(contacts.found[0])
+    if n and contacts.gap[:n].min() < -tolerance:
+        c = int(contacts.gap[:n].argmin())
+        first, second = pair_of(labels, contacts, c)
+        raise InitialStateError(
+            f"{where}: {first!r} and {second!r} begin inside each other, {-contacts.gap[c]:.3g} deep; move them apart, or "
+            "name the pair in ignore= of Collisions"
+        )
+    if len(scene.surfaces.facets):
+        from stickslip.collide.inside import swallowed
+
+        inner = swallowed(scene, room)
+        if inner is not None:
+            first, second = (labels[k] for k in inner)
+            raise InitialStateError(
+                f"{where}: {first!r} begins inside {second!r}; move it out, or name the pair in ignore= of Collisions"
+            )
+
+
+class FastBodies:
+    """Bodies that move farther in a step than they are thick; one warning is enough."""
+
+    def __init__(self, scene: Scene, collisions: Collisions):
+        self._scene, self._collisions, self._warned = scene, collisions, False
+        self._moving = np.flatnonzero(scene.bodies[:, 0])
+        thin = np.full(len(scene.bodies), np.inf)
+        np.minimum.at(thin, scene.shapes[:, 1], scene.reach)
+        self._thin = thin[self._moving]
+
+    def warn(self, u: np.ndarray, dt: float, method: str) -> None:
+        """A scheme that holds contacts on velocity level lets such a body pass."""
+        if self._warned:
+            return
+        scene = self._scene
+        at = scene.bodies[self._moving, 3][:, None] + np.arange(scene.dimension)
+        way = np.linalg.norm(u[at], axis=1) * dt
+        fast = np.flatnonzero(way > self._thin)
+        if fast.size:
+            b, far, thin = int(self._moving[fast[0]]), float(way[fast[0]]), float(self._thin[fast[0]])
+            shapes = enumerate(self._collisions.shapes)
+            name = next(s.body.name for k, s in shapes if scene.shapes[k, 1] == b)
+            self._warned = True
+            warnings.warn(
+                f"{name!r} moves {far:.3g} in a step of {dt:g}, farther than its radius {thin:.3g}; with method {method!r} it "
+                "may pass through others. Take a smaller dt, or method='rattle'",
+                TunnellingWarning,
+                stacklevel=6,
+            )
