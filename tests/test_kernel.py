@@ -17,10 +17,12 @@ from hypothesis import strategies as st
 from numba import njit
 from numba.core.errors import TypingError
 
+from stickslip.jit import SIGNATURE
 from stickslip.native import kernel as module
 from stickslip.native import operations as recipes
 from stickslip.native.call import call_kernel
-from stickslip.native.kernel import Kernel, KernelError, compile_kernel, emit
+from stickslip.native.kernel import Kernel, KernelError, NarrowError, compile_kernel, emit
+from stickslip.native.lanes import LANES
 from stickslip.store import KERNELS, Store
 
 # fmt: off
@@ -305,3 +307,33 @@ def test_call_from_a_compiled_loop() -> None:
 def test_call_refuses_other_arrays(outputs: np.ndarray) -> None:
     with pytest.raises(TypingError, match="outputs must be a contiguous vector of float64"):
         sweep(0, np.zeros(3), outputs, 0, 1, 1)
+
+
+def test_several_instances_at_once_have_the_same_bits() -> None:
+    x = ca.SX.sym("x", 5)
+    choice = ca.if_else(x[0] > x[1], x[2], -0.37 * x[3])
+    values = [
+        ca.sqrt(x[0] ** 2 + x[1]),
+        ca.fmax(x[2], x[3]) / x[4],
+        choice,
+        0,
+        1.5,
+        ca.sign(x[0] - 0.7),
+        ca.fmin(x[0], 0.6),
+    ]
+    expression = ca.densify(ca.vertcat(*values))
+    function = ca.Function("several", [x], [expression, ca.jacobian(expression, x)])
+    one = compile_kernel(function)
+    several, rows = compile_kernel(function, one.n_out + 2), np.random.default_rng(0).uniform(0.5, 1, (LANES, 5))
+    rows[0, 2] = np.nan
+    inputs, outputs = np.ascontiguousarray(rows.T), np.full((LANES, one.n_out + 2), 7.0)
+    SIGNATURE(several.address)(inputs.ctypes.data, outputs.ctypes.data)
+    for row, found in zip(rows, outputs, strict=True):
+        assert one(row).tobytes() == found[:-2].tobytes()
+        assert (found[-2:] == 7.0).all()
+
+
+def test_what_calls_libm_has_no_form_for_several_instances() -> None:
+    x = ca.SX.sym("x")
+    with pytest.raises(NarrowError, match="several instances"):
+        compile_kernel(ca.Function("sine", [x], [ca.sin(x)]), 1)

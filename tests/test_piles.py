@@ -115,3 +115,54 @@ def test_what_comes_after_the_cap_finds_the_same_motion(solvers, monkeypatch):
         np.testing.assert_allclose(sim.u, swept[0], atol=2e-5)
         assert sim.contacts.gap.min() > -2.5e-7
         np.testing.assert_allclose(sim.contacts.percussion.sum(axis=0), swept[1].percussion.sum(axis=0), atol=1e-6)
+
+
+def test_rooms_grow_without_symbols(monkeypatch):
+    """A program with more room has the same motion, bit for bit, and nothing is derived for it."""
+    import casadi as ca
+
+    def refuse(*_):
+        raise AssertionError("symbolic work for a larger room")
+
+    with ss.stepper(_lattice(), dt=1e-3, tol=1e-6) as sim:
+        sim.step(60)
+        state = sim.state
+        sim.step(5)
+        q = sim.q.copy()
+        sim.state = state
+        run = sim._run
+        with monkeypatch.context() as patched:
+            patched.setattr(ca, "jacobian", refuse)
+            patched.setattr(ca, "Function", refuse)
+            run._rooms = {code: 2 * capacity for code, capacity in run._rooms.items()}
+            run._replace(run._assembled())
+        sim.step(5)
+        assert run.tables.kinds["capacity"].sum() > 2 * run.tables.kinds["count"].sum()
+        assert (sim.q == q).all()
+
+
+def test_values_without_derivatives_are_those_of_a_whole_evaluation():
+    """Several contacts at once, derivatives left out, and a contact that joins: the residual has the same bits."""
+    again = importlib.import_module("stickslip.engine.again")
+    local = importlib.import_module("stickslip.engine.local")
+    residual = importlib.import_module("stickslip.engine.residual")
+    with ss.stepper(_lattice(), dt=1e-3, tol=1e-6) as sim:
+        sim.step(80)
+        run = sim._run
+        sim.step()
+        tables, memory, work, u_M = run.tables, run.memory, run.work, run.program.layout.start
+        assert tables.groups["wide_values"].any()
+        place = next(start for each, start in u_M.items() if each.name == "u_M")
+        local.evaluate_all(tables, 0, memory, work, True, 0.0)
+        idle = int((work.offset[: tables.kinds["count"].sum()] < 0).sum())
+        memory[place : place + run.columns["u_1"]] += np.random.default_rng(3).normal(size=run.columns["u_1"]) * 0.5
+        woken = again.call_again(tables, 0, memory, work, 0.0)
+
+        @jit_bare
+        def size(tables, memory, work):
+            return residual.set_residual(tables, 0, memory, work)
+
+        error, rows = size(tables, memory, work), work.x["residual"].copy()
+        assert 0 < woken <= idle
+        assert local.evaluate_all(tables, 0, memory, work, False, 0.0) == error
+        assert (work.x["residual"] == rows).all()

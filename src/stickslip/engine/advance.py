@@ -99,7 +99,9 @@ def _run(
     while at < code.shape[0]:
         what, a, b, c = code[at, 0], code[at, 1], code[at, 2], code[at, 3]
         at += 1
-        if what == tb.COPY:
+        if what == tb.COPY or what == tb.COPY_ROWS:
+            if what == tb.COPY_ROWS:
+                c = tables.kinds[c // tb.MOST_ROWS].count * (c % tb.MOST_ROWS)
             source, target = memory[a : a + c], memory[b : b + c]
             for i in range(c):
                 target[i] = source[i]

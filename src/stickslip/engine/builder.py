@@ -21,6 +21,7 @@ from stickslip.engine.pattern import LawPattern, StagePattern, function_of, upda
 from stickslip.engine.sleepers import FEWEST, Sleeper
 from stickslip.engine.stage import NORMAL, ZERO, Stage
 from stickslip.native.kernel import Kernel, compile_kernel
+from stickslip.native.lanes import LANES
 from stickslip.nonsmooth.foreign import CompiledCone, compiled_cone
 
 
@@ -33,6 +34,7 @@ class ProgramBuilder:
         self.kernels: list[Kernel] = []
         self.cones: list[CompiledCone] = []
         self.sizes: dict[str, int] = {}
+        self.many: list[tuple[int, str, StagePattern]] = []
         self._sleepers = [Sleeper() for _ in numbering.kinds]
         for kind in numbering.kinds:
             rows = numbering.dofs(kind)
@@ -129,7 +131,7 @@ class ProgramBuilder:
         segment_0, segment_1 = self.tables.append("segments", segments)
         n_smooth = sum(self.layout.size[u] for u in unknowns if u not in by_laws)
         group_0 = self.tables.length["groups"]
-        outputs = instances = elements = entries = 0
+        outputs = instances = elements = entries = slack = 0
         couplings: list[np.ndarray] = []
         nodes = np.arange(n)  # unknowns that belong together; negative for multipliers
         for k, (kind, sheet) in enumerate(zip(self.numbering.kinds, sheets, strict=True)):
@@ -152,7 +154,10 @@ class ProgramBuilder:
             group = self._group(name, k, kind, pattern, laws)
             group |= {"unknowns": self._append_places(places)[0], "n_unknowns": len(places)}
             group |= {"instance": instances, "element": elements}
-            self.tables.record("groups", **group)
+            number = self.tables.record("groups", **group)
+            if kind.detected:
+                self.many.append((number, name, pattern))
+                slack = max(slack, LANES * group["n_out"])
             couplings.append(_couplings(pattern, laws, columns[: len(kind.members)]))
             instances, elements = instances + count, elements + count * len(laws)
             outputs += group["n_out"] * count
@@ -161,7 +166,7 @@ class ProgramBuilder:
         detects = any(kind.detected for kind in self.numbering.kinds)
         order, band = elimination_order(n, couplings, detects)
         order_0, _ = self.tables.append("order", np.column_stack([order, nodes[order]]))
-        self._needs(unknowns=n, instances=instances, elements=elements, outputs=outputs)
+        self._needs(unknowns=n, instances=instances, elements=elements, outputs=outputs + slack)
         if band == tb.SPARSE:
             self._needs(entries=entries, matrix=min(n, tb.FEW) ** 2)
         else:
@@ -202,6 +207,7 @@ class ProgramBuilder:
             self._law(kind, law, pairs)
         group["law_1"] = self.tables.length["laws"]
         group |= dict.fromkeys(("gap_kernel", "n_gap_in", "gap_inputs", "silent_0", "silent_1"), 0)
+        group |= dict.fromkeys(("wide", "values", "wide_values"), 0)
         idle = sheet.once("gaps", partial(pattern.gaps, f"{name}_gaps"))
         if idle is not None:
             function, used, silent = idle

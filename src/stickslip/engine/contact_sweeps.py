@@ -19,7 +19,7 @@ from math import sqrt
 import numpy as np
 
 from stickslip.engine.contact_plan import SIZE
-from stickslip.engine.contact_rows import (
+from stickslip.engine.contact_state import (
     D_1,
     D_2,
     D_F,

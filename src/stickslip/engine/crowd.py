@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from stickslip.engine.again import call_again
 from stickslip.engine.contact_plan import SIZE, Bodies, Plan, bodies_of, plan_of
-from stickslip.engine.contact_rows import (
+from stickslip.engine.contact_rows import set_up
+from stickslip.engine.contact_state import (
     DEAD,
     ENOUGH_GAP,
     FIRST,
@@ -25,17 +27,15 @@ from stickslip.engine.contact_rows import (
     ROWS,
     SECOND,
     Sweeping,
-    respond,
-    set_up,
     sweeping,
-    take_step,
-    worst_gap,
 )
 from stickslip.engine.contact_sweeps import accelerated
-from stickslip.engine.local import evaluate_stage
+from stickslip.engine.contact_values import respond, set_values, take_step, worst_gap
+from stickslip.engine.crowd_kernels import prepare_many
+from stickslip.engine.local import evaluate_all, evaluate_stage
 from stickslip.engine.program import Program
 from stickslip.engine.rescue import Unknowns
-from stickslip.engine.residual import call_kernels, set_residual
+from stickslip.engine.residual import set_residual
 from stickslip.engine.tables import Tables
 from stickslip.engine.work import SOLVE_STAGE, Options, Work
 from stickslip.jit import jit_bare
@@ -81,9 +81,14 @@ def sweep_stage(
 
     What came out, the residual of the stage (SOLVED) or of the sweeps (CAPPED), linearisations and sweeps.
     """
-    sweeps = 0
+    sweeps, count, woken = 0, 0, 0
     for n in range(most):
-        count = set_up(tables, k, memory, work, bodies, plan, room, options.tolerance)
+        if n % 2 == 1 and woken == 0:  # what the last step missed is small: its derivatives will do
+            set_values(tables, memory, work, bodies, room, count, options.tolerance)
+        else:
+            if n > 0:
+                evaluate_all(tables, k, memory, work, False, options.prox)
+            count = set_up(tables, k, memory, work, bodies, plan, room, options.tolerance)
         if count < 0:
             return REFUSED, np.inf, n, sweeps
         done, residual = accelerated(room, count, options.tolerance, max(CAP, CAP_PER_CONTACT * count))
@@ -91,7 +96,7 @@ def sweep_stage(
         take_step(room, count, bodies, memory)
         if not residual < options.tolerance:
             return CAPPED, residual, n + 1, sweeps
-        call_kernels(tables, k, memory, work, False, options.prox, 1.0)
+        woken = call_again(tables, k, memory, work, options.prox)
         error = set_residual(tables, k, memory, work)
         if error < options.tolerance and (
             room.gaps[0] == 0 or worst_gap(tables, k, work) < (DEAD + ENOUGH_GAP) * options.tolerance
@@ -104,6 +109,7 @@ class Crowd:
     """Sweeps for the stages of a program that have many contacts of free bodies."""
 
     def __init__(self, program: Program):
+        prepare_many(program)
         self._bodies = [bodies_of(program, k) for k in range(len(program.tables.problems))]
         self._plan = plan_of(program)
         count = max((len(each.first) for each in self._bodies if each is not None), default=0)

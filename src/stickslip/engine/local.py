@@ -28,7 +28,7 @@ DENSE_STORED = 1000  # unknowns, for which parts of a dense matrix are taken fas
 
 
 @jit_bare
-def _evaluate(tables: Tables, k: int, memory: np.ndarray, work: Work, fresh: bool, prox: float) -> float:
+def evaluate_all(tables: Tables, k: int, memory: np.ndarray, work: Work, fresh: bool, prox: float) -> float:
     """Kernels, branches and the residual of a stage; its size."""
     call_kernels(tables, k, memory, work, fresh, prox, 1.0)
     return set_residual(tables, k, memory, work)
@@ -80,7 +80,7 @@ class LocalProblem(NamedTuple):
 
 def evaluate_stage(tables: Tables, k: int, memory: np.ndarray, work: Work, options: Options, fresh: bool) -> float:
     """Kernels, branches and the residual at the values in the memory; its size."""
-    return float(_evaluate(tables, k, memory, work, fresh, options.prox))
+    return float(evaluate_all(tables, k, memory, work, fresh, options.prox))
 
 
 def local_problem(tables: Tables, k: int, memory: np.ndarray, work: Work) -> LocalProblem | None:

@@ -152,8 +152,9 @@ class Numbering:
     # -- rows of integers --------------------------------------------------------------------------------------------
 
     def width(self, kind: Kind) -> int:
-        """Integers in the row of an instance."""
-        return 1 + 2 * kind.blocks.shape[1] + len(MULTIPLIERS) + kind.parameters.shape[1]
+        """Integers in the row of an instance; the numbers of a detected one lie side by side."""
+        own = kind.parameters.shape[1] if kind.detected is None else 1
+        return 1 + 2 * kind.blocks.shape[1] + len(MULTIPLIERS) + own
 
     def dofs(self, kind: Kind) -> np.ndarray:
         """The rows of all instances; those of detected ones know their blocks later."""
@@ -163,8 +164,7 @@ class Numbering:
             place = np.arange(kind.capacity)
             for j, x in enumerate(MULTIPLIERS):
                 out[:, 1 + 2 * n + j] = kind.own[x] + place * kind.type.n[x]
-            numbers = kind.own["numbers"] + kind.detected.numbers * place
-            out[:, 1 + 2 * n + len(MULTIPLIERS) :] = numbers[:, None] + np.array(kind.detected.columns, np.int64)
+            out[:, -1] = kind.own["numbers"] + kind.detected.numbers * place
             return out
         for k in range(n):
             for j, x in enumerate(("q", "u")):
@@ -183,6 +183,8 @@ class Numbering:
             pairs = [(i, column + 2 * k) for k, size in enumerate(sizes) for i in range(size)]
         elif space == "one":
             pairs = [(0, 0)]
+        elif space == "parameters" and kind.detected is not None:
+            pairs = [(k, 1 + 2 * n + len(MULTIPLIERS)) for k in kind.detected.columns]
         elif space == "parameters":
             pairs = [(0, 1 + 2 * n + len(MULTIPLIERS) + k) for k in range(kind.parameters.shape[1])]
         else:

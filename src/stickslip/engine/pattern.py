@@ -114,6 +114,10 @@ class StagePattern:
         inputs = [*[self._symbols[n] for n in self.fields], self.sheet.part.parameters]
         return ca.Function(name, inputs, [self.outputs, self.jacobian])
 
+    def values(self, name: str) -> ca.Function:
+        """Values alone, of the same inputs."""
+        return ca.Function(name, [*[self._symbols[n] for n in self.fields], self.sheet.part.parameters], [self.outputs])
+
     def entries(self) -> Triplets:
         """The Jacobian of the rows without branches, rows as local unknowns."""
         row_of = np.full(self.outputs.numel(), -1)

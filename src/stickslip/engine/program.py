@@ -23,6 +23,7 @@ from stickslip.engine.flow import If, Repeat, Step, check_claims, fields_of, mem
 from stickslip.engine.layout import Layout, Sizes, lay_out
 from stickslip.engine.levels import positions_of
 from stickslip.engine.numbering import Detected, Numbering
+from stickslip.engine.pattern import StagePattern
 from stickslip.engine.sheets import sheets_of
 from stickslip.engine.stage import Stage
 from stickslip.native.kernel import Kernel
@@ -52,6 +53,9 @@ class Program:
     cones: tuple[CompiledCone, ...]
     dependent: bool  # whether bilateral constraints depend on each other
     held: bool  # whether positions are moved onto them
+    many: tuple[
+        tuple[int, str, StagePattern], ...
+    ]  # groups of detected contacts, which may be many: number, stage, pattern
     kept: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)  # by those who run it
 
     @property
@@ -125,7 +129,8 @@ def assemble(
                 solved = [k for k in (solve[stage] for stage in item.stages) if k is not None]
                 out += [*cycle, *[[tb.AGAIN, len(cycle) + 1, k, 0] for k in solved[-1:]]]
                 continue
-            out += [_copy(layout, source, target) for target, source in guesses[item].items()]
+            for target, source in guesses[item].items():
+                out += _copies(numbering, layout, source, target)
             out += [[tb.SOLVE, k, 0, 0] for k in (solve[item],) if k is not None]
             out += [[tb.EVALUATE, k, 0, 0] for k in (evaluate[item],) if k is not None]
         return out
@@ -148,6 +153,7 @@ def assemble(
         cones=tuple(builder.cones),
         dependent=dependence.dependent,
         held=held,
+        many=tuple(builder.many),
     )
 
 
@@ -157,6 +163,17 @@ def _once(kept: dict[Any, Any], key: Any, make: Callable[[], Made]) -> Made:
         kept[key] = make()
     made: Made = kept[key]
     return made
+
+
+def _copies(numbering: Numbering, layout: Layout, source: Field, target: Field) -> list[list[int]]:
+    """Instructions that copy a field: what is declared, and of each kind of detected contacts what there is of it."""
+    start, end, space = layout.start[source], layout.start[target], target.space
+    out = [[tb.COPY, start, end, numbering.declared[space]]]
+    for k, kind in enumerate(numbering.kinds):
+        if kind.detected is not None and space in kind.own and kind.type.n[space]:
+            rows = tb.MOST_ROWS * k + kind.type.n[space]
+            out.append([tb.COPY_ROWS, start + kind.own[space], end + kind.own[space], rows])
+    return out
 
 
 def _copy(layout: Layout, source: Field, target: Field) -> list[int]:

@@ -14,6 +14,7 @@ from stickslip.engine.tables import Tables
 from stickslip.engine.work import IDLE, Work
 from stickslip.jit import jit_inline
 from stickslip.native.call import call_kernel
+from stickslip.native.lanes import LANES
 from stickslip.nonsmooth.cones import (
     BALL,
     CLOSED,
@@ -36,7 +37,15 @@ def gather(tables: Tables, first: int, count: int, row: int, memory: np.ndarray,
 
 
 @jit_inline
-def _is_idle(tables: Tables, g: int, row: int, memory: np.ndarray, work: Work) -> bool:
+def gather_lane(tables: Tables, first: int, count: int, row: int, memory: np.ndarray, work: Work, lane: int) -> None:
+    """The same for one of several instances."""
+    for i in range(count):
+        at = tables.places[first + i].start + tables.dofs[row + tables.places[first + i].column]
+        work.lanes[LANES * i + lane] = memory[at]
+
+
+@jit_inline
+def is_idle(tables: Tables, g: int, row: int, memory: np.ndarray, work: Work) -> bool:
     """Whether all contacts of an instance are open and its multipliers zero, so that it contributes nothing."""
     group, dofs = tables.groups[g], tables.dofs
     for i in range(group.silent_0, group.silent_1):
@@ -78,25 +87,39 @@ def call_kernels(
     for g in range(problem.group_0, problem.group_1):
         group = tables.groups[g]
         kind = tables.kinds[group.kind]
-        row, can_be_idle = kind.first, group.gap_kernel != 0
+        row, can_be_idle, lane = kind.first, group.gap_kernel != 0, 0
         for i in range(group.instance, group.instance + kind.count):
-            if can_be_idle and _is_idle(tables, g, row, memory, work):
+            if can_be_idle and is_idle(tables, g, row, memory, work):
                 work.offset[i] = IDLE
+            elif group.wide != 0 and (fresh or work.offset[i] != IDLE):
+                gather_lane(tables, group.inputs, group.n_in, row, memory, work, lane)
+                work.offset[i] = offset
+                offset += group.n_out
+                lane += 1
+                if lane == LANES:
+                    call_kernel(group.wide, work.lanes, 0, work.outputs, offset - LANES * group.n_out)
+                    lane = 0
             else:
+                if lane > 0:  # lanes that are not filled write where the next ones will
+                    call_kernel(group.wide, work.lanes, 0, work.outputs, offset - lane * group.n_out)
+                    lane = 0
                 gather(tables, group.inputs, group.n_in, row, memory, work)
                 call_kernel(group.kernel, work.inputs, 0, work.outputs, offset)
                 awakes = not fresh and work.offset[i] == IDLE
                 work.offset[i] = offset
                 if awakes:
-                    _scale_laws(tables, k, g, row, offset, work, prox, factor)
+                    scale_laws(tables, k, g, row, offset, work, prox, factor)
                 offset += group.n_out
             row += kind.width
+        if lane > 0:
+            call_kernel(group.wide, work.lanes, 0, work.outputs, offset - lane * group.n_out)
+    work.filled[0] = offset
     if fresh:
         _set_scales(tables, k, work, prox, factor)
 
 
 @jit_inline
-def _scale_laws(tables: Tables, k: int, g: int, row: int, offset: int, work: Work, prox: float, factor: float) -> None:
+def scale_laws(tables: Tables, k: int, g: int, row: int, offset: int, work: Work, prox: float, factor: float) -> None:
     """Scales and prox parameters of the laws of one instance, for the diagonal of the smooth rows."""
     group, pairs, outputs, x = tables.groups[g], tables.pairs, work.outputs, work.x
     n_smooth, sizes = tables.problems[k].n_smooth, tables.problems[k].order
@@ -171,7 +194,7 @@ def _set_scales(tables: Tables, k: int, work: Work, prox: float, factor: float) 
         row = kind.first
         for instance in range(group.instance, group.instance + kind.count):
             if work.offset[instance] != IDLE:
-                _scale_laws(tables, k, g, row, work.offset[instance], work, prox, factor)
+                scale_laws(tables, k, g, row, work.offset[instance], work, prox, factor)
             row += kind.width
 
 

@@ -336,6 +336,13 @@ class ProgramRun:
         failed = self._call(NOTHING, self.program.step, self.program.carry, 0, 1, rows)[1]
         return None if failed >= 0 else Rows(rows[1:], self._iterations[:1].copy(), self._residuals[:1].copy())
 
+    def _snapshot(self) -> Any:
+        """What `_back` needs to take a step back."""
+        return self.memory.copy()
+
+    def _back(self, snapshot: Any) -> None:
+        self.memory[:] = snapshot
+
     def back_to(self, memory: np.ndarray) -> None:
         """Take back what was done since the memory was this one."""
         self.memory[:] = memory
@@ -345,7 +352,7 @@ class ProgramRun:
         """The same, up to the first step that fails."""
         count = min(count, CHUNK_ROWS)
         first = self.first + self.done
-        before = self.memory.copy()
+        before = self._snapshot()
         rows = np.zeros((count + 1, self.record.size))
         self._iterations[:count], self._residuals[:count] = 0, 0.0
         begin = time.perf_counter()
@@ -364,7 +371,7 @@ class ProgramRun:
         if failed >= 0:
             # The failed step left its marks in memory: repeat the ones before it, so that the state is that of the last one.
             self._awake()
-            self.memory[:] = before
+            self._back(before)
             if last > first:
                 stats, counts = (self._iterations.copy(), self._residuals.copy()), self.counts
                 self._call(NOTHING, self.program.step, self.program.carry, first, last, rows)

@@ -18,7 +18,10 @@ import numpy as np
 
 from stickslip.jit import records
 
-SOLVE, EVALUATE, COPY, JUMP, JUMP_UNLESS, AGAIN = range(6)  # instructions: (code, argument, argument, argument)
+# Instructions: (code, argument, argument, argument). COPY_ROWS copies what there is of detected contacts: its last argument is
+# MOST_ROWS times their kind, and how many numbers each of them has.
+SOLVE, EVALUATE, COPY, JUMP, JUMP_UNLESS, AGAIN, COPY_ROWS = range(7)
+MOST_ROWS = 64
 
 
 def _integers(*names: str) -> np.dtype:
@@ -59,12 +62,15 @@ EVALUATION = _integers("group_0", "group_1", "segment_0", "segment_1")  # segmen
 # summands of the residual and its Jacobian (all of them `ENTRY`); `law_0` to `law` are bilateral constraints, `law` to `law_1`
 # laws with branches. `instance` and `element` number the first instance and the first law. Where `gap_kernel` is not 0, an
 # instance whose places `silent` hold zeros, and whose gaps this kernel finds open, contributes nothing and is left out.
+# `wide`, `values` and `wide_values` are kernels that are there only where contacts are many (`crowd_kernels`), else 0: for
+# several instances at once, and for values without derivatives, which are the first outputs.
 # In an evaluation the outputs are added to the places from `unknowns` on; where `gap_kernel` is not 0, they vanish with what is
 # silent.
 GROUP = _integers(
     *("kind", "kernel", "n_in", "n_out", "inputs", "unknowns", "n_unknowns"),
     *("row_0", "row_1", "entry_0", "entry_1", "diagonal_0", "diagonal_1", "law_0", "law", "law_1"),
     *("instance", "element", "gap_kernel", "n_gap_in", "gap_inputs", "silent_0", "silent_1"),
+    *("wide", "values", "wide_values"),
 )
 
 # An output that is added to the row of a local unknown, or its derivative by a local unknown; of laws the row is a component.

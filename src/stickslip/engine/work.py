@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from stickslip.jit import COMPILED, records
+from stickslip.native.lanes import LANES
 from stickslip.nonsmooth.cones import VALUES
 from stickslip.nonsmooth.sparse import ENTRY
 
@@ -41,6 +42,8 @@ class Work(NamedTuple):
     """Scratch arrays, so that nothing is allocated in the loop."""
 
     inputs: np.ndarray  # of one kernel
+    lanes: np.ndarray  # of a kernel for several instances
+    filled: np.ndarray  # outputs up to here are in use
     outputs: np.ndarray  # of all kernels
     gaps: np.ndarray
     near: np.ndarray  # gaps below this one are not idle: 0, or more where contacts wait to be closed by others
@@ -87,6 +90,8 @@ def scratch(program: Program) -> Work:
     size = program.sizes
     return Work(
         inputs=np.zeros(size.inputs),
+        lanes=np.zeros(LANES * size.inputs),
+        filled=np.zeros(1, np.int64),
         outputs=np.zeros(size.outputs),
         gaps=np.zeros(size.gaps),
         near=np.zeros(1),

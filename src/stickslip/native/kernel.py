@@ -22,10 +22,10 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from stickslip.jit import SIGNATURE
-from stickslip.native.emit import SYMBOL, KernelError, emit
+from stickslip.native.emit import SYMBOL, KernelError, NarrowError, emit
 from stickslip.store import KERNELS, Store
 
-__all__ = ["Kernel", "KernelError", "compile_kernel", "emit"]
+__all__ = ["Kernel", "KernelError", "NarrowError", "compile_kernel", "emit"]
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,17 @@ class Kernel:
         return outputs
 
 
-def compile_kernel(function: ca.Function) -> Kernel:
-    """The kernel of an SX Function, from the process, from the disk cache, or newly compiled."""
+def compile_kernel(function: ca.Function, stride: int = 0) -> Kernel:
+    """The kernel of an SX Function, from the process, from the disk cache, or newly compiled.
+
+    stride: not 0 for several instances at once (`native.lanes`).
+    """
     # Writing the instructions down takes longer than anything else where the code is there already: a system that is prepared
     # again, a room for contacts that has grown.
-    key = hashlib.sha256(function.serialize().encode()).hexdigest()
+    key = hashlib.sha256(f"{function.serialize()} {stride}".encode()).hexdigest()
     code = _LOADED.written.get(key)
     if code is None:
-        code = _LOADED.written[key] = _LOADED.code(emit(function))
+        code = _LOADED.written[key] = _LOADED.code(emit(function, stride))
     address = code.get_function_address(SYMBOL)
     return Kernel(function.name(), address, function.nnz_in(), function.nnz_out(), code)
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from stickslip.detected import DetectedContacts
 from stickslip.engine.failure import Failure
-from stickslip.engine.fields import DT, PERCUSSIONS, T_0, T_1, Space
+from stickslip.engine.fields import DT, EARLY, PERCUSSIONS, T_0, T_1, Space
 from stickslip.engine.program import Program
 from stickslip.engine.run import ProgramRun
 from stickslip.engine.runs import CHUNK_ROWS, Rows, Start
@@ -30,6 +30,8 @@ from stickslip.solve.found import ContactTable
 from stickslip.solve.overlaps import FastBodies, pair_of, require_apart
 
 NEAR = 0.3  # of the way of the fastest body: open gaps below this one are solved for too where contacts are many
+MANY_BODIES = 200  # are swept whatever contacts there are: most of them are free
+NEAR_SHAPES = 0.5  # of the smallest shape: contacts of many bodies that are so close will soon be there
 # What a state holds besides the fields of the program.
 ROOMS, PLACES, KEYS, TANGENTS = (f"contacts.{name}" for name in ("rooms", "places", "keys", "tangents"))
 
@@ -70,17 +72,33 @@ class DetectingRun(ProgramRun):
         if start.state is None:
             self._look(start.q, start.u, start.dt)
             require_apart(system.name, self.scene, self._room, self._new, self.labels, initial_tol)
-            n = int(self._new.found[0])
-            first, second = self.scene.bodies[self._new.body[:n], 0].T
-            counts = np.bincount((self._new.kind[:n] * 4 + first) * 4 + second, minlength=CODES)
-            bodies = len(self.scene.bodies)
-            self._rooms = {code: enough(int(counts[code]), bodies) for code in np.flatnonzero(counts).tolist()}
-            self._new.found[0] = 0  # the first step finds them again
+            self._rooms = self._first_rooms(start)
         elif ROOMS not in start.state.memory:
             raise OptionError("start= is a state without detected contacts; give q0=state.q and u0=state.u instead")
         else:
             self._rooms = dict(start.state.memory[ROOMS].tolist())
         super().__init__(self._assembled(), start, scheme.extra)
+
+    def _first_rooms(self, start: Start) -> dict[int, int]:
+        """Room for the contacts that there are at the start; of many bodies also for those that will soon be."""
+        from stickslip.collide.broad import nobody
+        from stickslip.collide.scene import empty_contacts
+
+        scene, bodies = self.scene, len(self.scene.bodies)
+        if bodies >= MANY_BODIES:
+            near = NEAR_SHAPES * float(scene.reach[np.isfinite(scene.reach)].min(initial=np.inf))
+            self.scene = scene._replace(skin=max(scene.skin, near if np.isfinite(near) else 0.0))
+            self._known = nobody(len(scene.shapes))
+            self._look(start.q, start.u, start.dt)
+        n = int(self._new.found[0])
+        first, second = scene.bodies[self._new.body[:n], 0].T
+        counts = np.bincount((self._new.kind[:n] * 4 + first) * 4 + second, minlength=CODES)
+        if bodies >= MANY_BODIES:
+            self.scene, self._known = scene, nobody(len(scene.shapes))
+            self._old, self._new = empty_contacts(64), empty_contacts(64)
+            self._make_room(64)
+        self._new.found[0] = 0  # the first step finds them again
+        return {code: enough(int(counts[code]), bodies) for code in np.flatnonzero(counts).tolist()}
 
     # -- steps -------------------------------------------------------------------------------------------------------
 
@@ -141,7 +159,7 @@ class DetectingRun(ProgramRun):
         """What solves stages with so many contacts before Newton's method is asked, if they are many."""
         from stickslip.engine.crowd import FEW, Crowd
 
-        if count < FEW:
+        if count < FEW and len(self.scene.bodies) < MANY_BODIES:
             return None
         if self._crowd is None:
             self._crowd = Crowd(self.program)
@@ -157,6 +175,23 @@ class DetectingRun(ProgramRun):
                 name = f"contact sweeps, then {means}"
                 out[name] = out.get(name, 0) + count
         return out
+
+    def _snapshot(self) -> list[tuple[slice, np.ndarray]]:
+        """What a step reads before it writes it, of the contacts that there are: rooms may be far larger."""
+        program, taken = self.program, []
+        numbering, start = program.numbering, program.layout.start
+        counts = [(kind, int(self.tables.kinds["count"][k])) for k, kind in enumerate(numbering.kinds) if kind.detected]
+        for each in [*self.remembered, *[EARLY] * (EARLY in start)]:
+            taken.append(slice(start[each], start[each] + numbering.declared[each.space]))
+            for kind, count in counts:
+                if each.space in kind.own:
+                    first = start[each] + kind.own[each.space]
+                    taken.append(slice(first, first + count * kind.type.n[each.space]))
+        return [(where, self.memory[where].copy()) for where in taken]
+
+    def _back(self, snapshot: list[tuple[slice, np.ndarray]]) -> None:
+        for where, values in snapshot:
+            self.memory[where] = values
 
     def _begin(self) -> None:
         self._detect(self.clock.step)  # stages before the first step see the contacts

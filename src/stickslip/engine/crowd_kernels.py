@@ -1,0 +1,46 @@
+"""Kernels for thousands of contacts: several at once, and values without derivatives.
+
+They are compiled where contacts are many, once per type of contact, and give the same bits as the others. Measured, sphere
+against sphere in the first stage of RATTLE: see docs/collisions.md.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+from stickslip.engine.pattern import StagePattern
+from stickslip.engine.program import Program
+from stickslip.native.kernel import Kernel, NarrowError, compile_kernel
+
+MANY = "many"  # what a program keeps
+
+
+class ManyKernels(NamedTuple):
+    """Values and derivatives for several instances, values for one, values for several."""
+
+    wide: Kernel | None
+    values: Kernel
+    wide_values: Kernel | None
+
+
+def prepare_many(program: Program) -> None:
+    """Give the groups of detected contacts these kernels, unless they have them already."""
+    if MANY in program.kept:
+        return
+    program.kept[MANY] = []
+    groups = program.tables.groups
+    for number, name, pattern in program.many:
+        own = pattern.sheet.once("many", partial(_kernels, pattern, name))
+        program.kept[MANY].append(own)
+        for column, kernel in own._asdict().items():
+            groups[column][number] = 0 if kernel is None else kernel.address
+
+
+def _kernels(pattern: StagePattern, name: str) -> ManyKernels:
+    both, values = pattern.function(name), pattern.values(name)
+    stride = both.nnz_out()
+    try:
+        return ManyKernels(compile_kernel(both, stride), compile_kernel(values), compile_kernel(values, stride))
+    except NarrowError:
+        return ManyKernels(None, compile_kernel(values), None)
