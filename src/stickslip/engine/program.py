@@ -7,10 +7,10 @@ say what their outputs are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -25,11 +25,9 @@ from stickslip.engine.levels import positions_of
 from stickslip.engine.numbering import Detected, Numbering
 from stickslip.engine.pattern import StagePattern
 from stickslip.engine.sheets import sheets_of
-from stickslip.engine.stage import Stage
+from stickslip.engine.stage import Stage, once
 from stickslip.native.kernel import Kernel
 from stickslip.nonsmooth.foreign import CompiledCone
-
-Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -93,10 +91,10 @@ def assemble(
     # Rooms for contacts grow while a program runs: it is assembled anew, but nothing is derived anew.
     kept = model.kept if detected else {}
     types = tuple((kind.type, kind.is_node) for kind in numbering.kinds)
-    dependence = _once(kept, "dependence", lambda: dependence_of(numbering))
+    dependence = once(kept, "dependence", lambda: dependence_of(numbering))
     held = project == "always" or (project == "dependent" and dependence.on_constraints_only)
     sheets = {
-        stage: _once(kept, (stage, types, held), partial(sheets_of, stage, numbering.kinds, held)) for stage in stages
+        stage: once(kept, (stage, types, held), partial(sheets_of, stage, numbering.kinds, held)) for stage in stages
     }
     copies = dict(zip(expand(carry or {}), expand((carry or {}).values()), strict=True))
     memory = memory_of(name, sheets, begin, step, copies, tuple(expand(results)), given)
@@ -104,7 +102,7 @@ def assemble(
     layout = lay_out(fields, numbering)
     for stage in stages:
         checked = partial(_check_claims, stage.__name__, sheets[stage], numbering)
-        _once(kept, ("claims", stage, types, held), checked)
+        once(kept, ("claims", stage, types, held), checked)
 
     builder = ProgramBuilder(numbering, layout, dependence.dependent)
     solve, evaluate, guesses = {}, {}, {}
@@ -149,20 +147,16 @@ def assemble(
         sizes=Sizes(**builder.sizes),
         kernels=tuple(builder.kernels),
         watch=watch,
-        positions=tuple(positions_of(sheets[stage]) for stage in stages if solve[stage] is not None),
+        positions=tuple(
+            once(kept, ("positions", stage, types, held), partial(positions_of, sheets[stage]))
+            for stage in stages
+            if solve[stage] is not None
+        ),
         cones=tuple(builder.cones),
         dependent=dependence.dependent,
         held=held,
         many=tuple(builder.many),
     )
-
-
-def _once(kept: dict[Any, Any], key: Any, make: Callable[[], Made]) -> Made:
-    """What is kept under this key, or what `make` makes."""
-    if key not in kept:
-        kept[key] = make()
-    made: Made = kept[key]
-    return made
 
 
 def _copies(numbering: Numbering, layout: Layout, source: Field, target: Field) -> list[list[int]]:

@@ -26,6 +26,14 @@ ZERO, NORMAL, BALL, CONE = 0, 1, 2, 3  # kinds of laws, as the solver knows them
 Made = TypeVar("Made")
 
 
+def once(kept: dict[Any, Any], key: Any, make: Callable[[], Made]) -> Made:
+    """What is kept under this key, or what `make` makes."""
+    if key not in kept:
+        kept[key] = make()
+    made: Made = kept[key]
+    return made
+
+
 @dataclass(frozen=True)
 class StageLaw:
     """Rows y paired with the multipliers z of the unknown `by`.
@@ -71,10 +79,7 @@ class Stage:
 
     def once(self, key: str, make: Callable[[], Made]) -> Made:
         """What `make` makes of this sheet: patterns, functions, kernels. A program for more instances makes nothing anew."""
-        if key not in self.kept:
-            self.kept[key] = make()
-        made: Made = self.kept[key]
-        return made
+        return once(self.kept, key, make)
 
     # -- what is known ---------------------------------------------------------------------------------------------
 
