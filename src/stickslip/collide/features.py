@@ -27,10 +27,10 @@ from stickslip.collide.world import (
     put,
     rounding,
 )
-from stickslip.jit import jit
+from stickslip.jit import jit_bare
 
 
-@jit
+@jit_bare
 def balls(world: World, i: int, v: int, j: int, w: int, margin: float) -> None:
     """A vertex of one shape and one of another, with their roundings."""
     x, y = row(world.points, v), row(world.points, w)
@@ -43,7 +43,7 @@ def balls(world: World, i: int, v: int, j: int, w: int, margin: float) -> None:
         put(world, i, j, f, g, BALL_BALL, gap, x, y, ZERO, ZERO, n, 1.0)
 
 
-@jit
+@jit_bare
 def ball_on_rod(
     world: World, i: int, v: int, j: int, margin: float, ends: bool
 ) -> None:  # fmt: skip
@@ -70,7 +70,7 @@ def ball_on_rod(
         put(world, i, j, f, EDGE, BALL_LINE, gap, x, p, ZERO, d, n, 1.0)
 
 
-@jit
+@jit_bare
 def lines(
     world: World, i: int, v0: int, v1: int, e: int, j: int, w0: int, w1: int, g: int,
     outward: Triple, margin: float,
@@ -90,7 +90,7 @@ def lines(
         put(world, i, j, f, h, LINE_LINE, gap, p, q, d_a, d_b, n, sign)
 
 
-@jit
+@jit_bare
 def vertex_on_edge(world: World, i: int, v: int, j: int, e: int, margin: float) -> None:
     """A corner next to an edge."""
     x, a = row(world.points, v), row(world.points, world.parts[e, 0])

@@ -28,13 +28,13 @@ from stickslip.collide.world import (
     put,
     rounding,
 )
-from stickslip.jit import jit
+from stickslip.jit import jit_bare
 from stickslip.native.call import call_apart
 
 PARALLEL = 1e-6  # sine of the angle of edges from which on they count as crossing
 
 
-@jit
+@jit_bare
 def meet(world: World, i: int, j: int, margin: float) -> None:
     """All contacts of two shapes that are closer than the margin."""
     if world.shapes[i, KIND] > world.shapes[j, KIND]:
@@ -64,7 +64,7 @@ def meet(world: World, i: int, j: int, margin: float) -> None:
         _rods(world, i, j, margin)
 
 
-@jit
+@jit_bare
 def _rods(world: World, i: int, j: int, margin: float) -> None:
     """Two capsules in space: where they cross, and each end against the other one, which carries parallel ones."""
     v, w = world.shapes[i, VERTEX_0], world.shapes[j, VERTEX_0]
@@ -83,7 +83,7 @@ def _rods(world: World, i: int, j: int, margin: float) -> None:
         ball_on_rod(world, j, w + k, i, margin, False)
 
 
-@jit
+@jit_bare
 def _on_half_space(world: World, i: int, j: int, margin: float) -> None:
     """Every vertex against the plane."""
     if world.shapes[i, KIND] >= HALF_SPACE:
@@ -100,7 +100,7 @@ def _on_half_space(world: World, i: int, j: int, margin: float) -> None:
             put(world, i, j, f, FACE, BALL_PLANE, gap, x, x_0, ZERO, n, n, 1.0)
 
 
-@jit
+@jit_bare
 def _in_hollow(world: World, i: int, j: int, margin: float) -> None:
     """Every vertex inside a round hole: the farthest point of a convex shape from a centre is one of them."""
     if world.shapes[i, KIND] >= HALF_SPACE:

@@ -5,54 +5,54 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any, TypeAlias
 
-from stickslip.jit import jit
+from stickslip.jit import jit_bare
 
 Triple: TypeAlias = tuple[float, float, float]
 
 
-@jit
+@jit_bare
 def row(a: Any, i: int) -> Triple:
     """A row of an array."""
     return a[i, 0], a[i, 1], a[i, 2]
 
 
-@jit
+@jit_bare
 def dot(a: Triple, b: Triple) -> float:
     """Scalar product."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-@jit
+@jit_bare
 def cross(a: Triple, b: Triple) -> Triple:
     """Vector product."""
     return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
 
 
-@jit
+@jit_bare
 def minus(a: Triple, b: Triple) -> Triple:
     """a - b."""
     return a[0] - b[0], a[1] - b[1], a[2] - b[2]
 
 
-@jit
+@jit_bare
 def along(a: Triple, s: float, b: Triple) -> Triple:
     """a + s b."""
     return a[0] + s * b[0], a[1] + s * b[1], a[2] + s * b[2]
 
 
-@jit
+@jit_bare
 def times(s: float, a: Triple) -> Triple:
     """s a."""
     return s * a[0], s * a[1], s * a[2]
 
 
-@jit
+@jit_bare
 def length(a: Triple) -> float:
     """Euclidean norm."""
     return sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
 
 
-@jit
+@jit_bare
 def across(n: Triple, e: Triple) -> Triple:
     """The unit vector across n that is closest to e; an arbitrary one where e is parallel to n."""
     t = along(e, -dot(e, n), n)
@@ -64,7 +64,7 @@ def across(n: Triple, e: Triple) -> Triple:
     return times(1.0 / size, t)
 
 
-@jit
+@jit_bare
 def closest_on_segments(p: Triple, d: Triple, q: Triple, e: Triple) -> tuple[float, float]:
     """The parameters s, t in [0, 1] of the closest points p + s d and q + t e of two segments.
 

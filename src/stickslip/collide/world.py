@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stickslip.collide.vectors import Triple, row
-from stickslip.jit import jit
+from stickslip.jit import jit_bare
 
 # Kinds of contacts; `templates` has their equations.
 BALL_BALL, BALL_PLANE, BALL_LINE, LINE_LINE, BALL_CAVITY, EGG_PLANE, EGG_BALL, EGG_LINE, EGG_EGG = range(9)
@@ -50,19 +50,19 @@ class World(NamedTuple):
     near: np.ndarray  # triangles that were found, two lists
 
 
-@jit
+@jit_bare
 def rounding(world: World, i: int) -> float:
     """The radius by which a shape is larger than its core."""
     return world.points[world.shapes[i, VERTEX_0], 3]
 
 
-@jit
+@jit_bare
 def normal(world: World, f: int) -> Triple:
     """The outward normal of a face."""
     return row(world.points, world.parts[f, 0])
 
 
-@jit
+@jit_bare
 def put(
     world: World, i: int, j: int, f_i: int, f_j: int, kind: int, gap: float, x_a: Triple, x_b: Triple, d_a: Triple, d_b: Triple,
     n: Triple, sign: float,
@@ -71,7 +71,7 @@ def put(
     put_round(world, i, j, f_i, f_j, kind, gap, x_a, rounding(world, i), x_b, rounding(world, j), d_a, d_b, n, sign)
 
 
-@jit
+@jit_bare
 def put_round(
     world: World, i: int, j: int, f_i: int, f_j: int, kind: int, gap: float, x_a: Triple, r_a: float, x_b: Triple, r_b: float,
     d_a: Triple, d_b: Triple, n: Triple, sign: float,
