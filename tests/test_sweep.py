@@ -461,3 +461,14 @@ def test_a_journal_with_other_lines_is_refused(tmp_path, line):
     path.write_text(path.read_text() + line + "\n")
     with pytest.raises(ss.ResultFileError, match="damaged in line 4"):
         ss.sweep(ball, 0.1, 1e-2, **call)
+
+
+def test_a_journal_belongs_to_the_systems_that_its_measure_reads(tmp_path):
+    def measure_with(system):
+        return lambda solution: solution.q[-1, 0] * system.parameters["g"]
+
+    path, ball = tmp_path / "journal", ss.benchmarks.bouncing_ball()
+    run(measure=measure_with(ball), journal=path)
+    run(measure=measure_with(ss.benchmarks.bouncing_ball()), journal=path)  # the same again
+    with pytest.raises(ss.OptionError, match="journal of another sweep"):
+        run(measure=measure_with(ss.benchmarks.bouncing_ball(g=5.0)), journal=path)

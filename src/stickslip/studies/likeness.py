@@ -18,6 +18,8 @@ import numpy as np
 from stickslip.engine.state import State
 from stickslip.model.system import System
 from stickslip.solution import Solution
+from stickslip.solve import prepare
+from stickslip.solve.outfile import fingerprint
 
 CHANGING = {"append", "add", "extend", "update", "insert", "pop", "popitem", "clear", "remove", "discard", "setdefault"}
 DEEPEST = 8  # objects within objects
@@ -55,8 +57,14 @@ def likeness(value: Any, depth: int = 0, changes: bool = False) -> Any:
         own = (value.method, value.t_start, value.dt, value.step, value.t, value.q, value.u, value.memory)
         return ["State", *(likeness(x, depth + 1) for x in own)]
     if isinstance(value, System):
-        return ["System", value.name]
+        return ["System", *_system(value)]
     return _object(value, depth, changes)
+
+
+def _system(system: System) -> list[Any]:
+    """Its equations, as a hash, with the values of its parameters and its initial state."""
+    equations = fingerprint(prepare(system)) if system.n_u else system.name
+    return [equations, system.parameters, system.q_initial.tolist(), system.u_initial.tolist()]
 
 
 def _object(value: Any, depth: int, changes: bool) -> Any:
