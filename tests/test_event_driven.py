@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import stickslip as ss
-from stickslip.math import cos, diag, sin
+from stickslip.math import cos, diag, maximum, sin, where
 
 
 def solve(system, t_end, dt=1e-2, **options):
@@ -256,3 +256,31 @@ def test_results_can_be_saved(tmp_path):
     assert np.array_equal(loaded.extra["last_event"], s.extra["last_event"], equal_nan=True)
     assert loaded.extra["events"].sum() == 1
     assert loaded.provenance["options"]["rtol"] == 1e-10
+
+
+def test_a_floor_that_stops_throws_what_lies_on_it():
+    """It rises with 1.5 and stops at t_1, anywhere in an interval of the output: the ball flies on. It was held, at rest."""
+    for stops in (0.2, 0.2003):
+        s = ss.System("lift")
+        (y,), (w,) = s.coordinates("y", initial=[0], velocity=[0])
+        s.kinetic_energy(w**2 / 2)
+        s.potential_energy(9.81 * y)
+        s.contact(gap=y - 1.5 * (s.time - maximum(s.time - stops, 0)), name="floor")
+        flies = 0.4 - stops
+        end = ss.solve(s, t_end=0.4, dt=1e-2, method="event-driven", progress=False).q[-1, 0]
+        assert end == pytest.approx(1.5 * stops + 1.5 * flies - 9.81 * flies**2 / 2, abs=1e-12)
+
+
+def test_a_belt_that_is_switched_drags_what_stuck_to_it():
+    """From 1 to 2 at t = 0.3: the block follows with mu g. It was taken along at once."""
+    s = ss.System("belt")
+    (_, y), u = s.coordinates("x y", initial=[0, 0], velocity=[1, 0])
+    s.kinetic_energy(u @ u / 2)
+    s.potential_energy(9.81 * y)
+    s.contact(gap=y, slip=u[0] - where(s.time > 0.3, 2.0, 1.0), friction=0.2, name="belt")
+    solution = ss.solve(s, t_end=1.2, dt=1e-2, method="event-driven", progress=False)
+    takes = 1 / (0.2 * 9.81)
+    assert solution.slip[35, 0] == pytest.approx(-1 + 0.05 * 0.2 * 9.81, abs=1e-9)
+    assert solution.q[-1, 0] == pytest.approx(0.3 + 1.5 * takes + 2 * (0.9 - takes), abs=1e-9)
+    with pytest.raises(ss.NoDerivativeError, match="a surface changes its velocity at once"):
+        ss.gradient(s, 1.2, 1e-2, of=u[0], wrt=["u0"])

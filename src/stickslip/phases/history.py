@@ -43,7 +43,7 @@ class Jump(NamedTuple):
 class Transition:
     """What happened at an event: state and modes before, contacts that touched, impacts, contacts at rest, what follows.
 
-    `event` counts contacts, then friction elements; -1 is the start of the run.
+    `event` counts contacts, then friction elements; negative ones are START, JAM (`settle`) and BROKEN (`search`).
     """
 
     t: float

@@ -18,7 +18,7 @@ from stickslip.engine.state import State
 from stickslip.phases.course import Course
 from stickslip.phases.history import HISTORY, Modes, Phase
 from stickslip.phases.problems import SLIP, Trouble
-from stickslip.phases.search import first_event
+from stickslip.phases.search import BROKEN, first_event
 from stickslip.phases.settle import JAM, START, transition
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class EventRun:
             event = self._integrate(t_end)
             if self.history is not None:
                 self.history.append(Phase(*begin, c.t, c.modes, k + 1))
-            if event != JAM:
+            if event not in (JAM, BROKEN):
                 self._drift = max(self._drift, c.project())
             if event is None:
                 break

@@ -12,6 +12,8 @@ from stickslip.phases.problems import FORCE_F, GAP, GAP_DOT, LA, RADIUS, SLIP
 
 TOUCHING = 16 * np.finfo(float).eps  # of the size of the coordinates: what counts as touching
 MARGIN = 1e-10  # forces: relative distance to zero, or to the friction cone, that counts as none
+JUMPED = 1e-6  # of the velocities: what a closed contact, or one that sticks, cannot have moved by itself
+BROKEN = -3  # the event that a surface changes its velocity at once: it stops, or a belt is switched
 SAMPLES = 4  # of every step of the integrator, in search of events; gaps are followed to their minima in between
 
 
@@ -26,7 +28,7 @@ class Sample(NamedTuple):
 def first_event(
     course: Course, dense: Callable[[float], np.ndarray], t_a: float, t_b: float
 ) -> tuple[float, int] | None:
-    """The first event in a step, if there is one: its time and its number (contacts, then friction elements)."""
+    """The first event in a step, if there is one: its time and its number (contacts, then friction elements; or BROKEN)."""
     if not course.n_N and not course.elements:
         return None
 
@@ -44,25 +46,39 @@ def first_event(
         for sample in [*map(look, minima), now]:
             below = np.flatnonzero(sample.lasting < 0)
             if below.size:
-                return min((root("lasting", int(j), before.t, sample.t), int(j)) for j in below)
+                t_event, j = min((root("lasting", int(j), before.t, sample.t), int(j)) for j in below)
+                if j < sample.lasting.size - 1:
+                    return t_event, j
+                return _after(lambda t: bool(look(t).lasting[-1] < 0), before.t, sample.t), BROKEN
             before = sample
     return None
 
 
 def _watch(course: Course, t: float, y: np.ndarray) -> Sample:
-    """Contacts first, then friction elements."""
+    """Contacts first, then friction elements, then whether all that is closed or sticks still does."""
     v, m = course.see(t, y), course.modes
     force = MARGIN * max(1.0, np.abs(v[LA.N]).max(initial=0.0))
     reach = TOUCHING * max(1.0, np.abs(y[: course.n_q]).max(initial=0.0))
     closed = m.closed > 0
     out = [np.where(closed, v[LA.N] + force, v[GAP] - course.floor + reach)]
+    moves = float(np.abs(np.where(closed, v[GAP_DOT], 0.0)).max(initial=0.0))
     for e in course.elements:
         d, stick = m.direction[e.rows], m.stick[e.rows][0] > 0
         if stick:
             out.append(np.array([v[RADIUS][e.rows][0] - np.linalg.norm(v[FORCE_F][e.rows]) + force]))
+            moves = max(moves, float(np.linalg.norm(v[SLIP][e.rows])))
         else:
             out.append(np.array([d @ v[SLIP][e.rows] + course.no_slip(y) if d.any() else 1.0]))
+    fast = float(np.abs(y[course.n_q : course.n_q + course.n_u]).max(initial=0.0))
+    out.append(np.array([JUMPED * max(1.0, fast) - moves]))
     return Sample(t, np.concatenate(out), np.where(closed, 1.0, v[GAP_DOT]))
+
+
+def _after(has: Callable[[float], bool], a: float, b: float) -> float:
+    """The first time at which something has happened that has not at a, but at b; beyond the jump itself, by rounding."""
+    while (middle := (a + b) / 2) not in (a, b):
+        a, b = (a, middle) if has(middle) else (middle, b)
+    return b + TOUCHING * max(1.0, abs(b))
 
 
 def _root(f: Callable[[float], float], a: float, b: float) -> float:

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from stickslip.phases.history import Jump, Transition
+from stickslip.phases.search import BROKEN
 from stickslip.phases.settle import JAM
 from stickslip.solution import Names
 from stickslip.studies.linearised import Mechanism, Rates, Watched
@@ -96,6 +97,8 @@ def saltation(
             said = f"saltation, dt = {_size(shift):.3g} per unit"
         elif now.event == JAM:
             raise _Border("the motion jams: friction stops it without a collision")
+        elif now.event == BROKEN:
+            raise _Border("a surface changes its velocity at once")
         elif now.impacts:
             raise _Border("an impact at the very start: neighbouring starts hit before or after it")
         Z = _jump(mech, p, now, Z, shift, pi)
@@ -122,7 +125,7 @@ def _kind(mech: Mechanism, now: Transition, names: Names) -> tuple[str, str, int
     """What happens, to whom, and the row of `Watched` that is zero."""
     n_N, n_e = mech.n["N"], len(mech.elements)
     if now.event < 0:
-        return ("jam" if now.event == JAM else "start"), "all", -1
+        return {JAM: "jam", BROKEN: "jump"}.get(now.event, "start"), "all", -1
     if now.event < n_N:
         name = names.contacts[now.event]
         if now.before.closed[now.event] > 0:
