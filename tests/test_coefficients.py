@@ -287,3 +287,18 @@ def test_coefficients_of_parts_are_parameters():
     assert s.parameters["floor.friction.static"] == 0.5
     slow, fast = (solve(s, 0.5, 0.01, parameters={"floor.friction.kinetic": k}).u[-1, 0] for k in (0.3, 0.1))
     assert slow < fast
+
+
+@pytest.mark.parametrize("method", ["rattle", "half-explicit", "moreau-jean", "theta"])
+def test_friction_that_falls_too_steeply_for_the_step_says_so(method):
+    """A block on a spring breaks away at mu_s m g = k v t; half-explicit lets it go at 0.68 s, if the step is too long."""
+    s = ss.System("pulled block")
+    (x, y), u = s.coordinates("x y", initial=[0, 0], velocity=[0, 0])
+    s.kinetic_energy(u @ u / 2)
+    s.potential_energy(G * y + 25 * (0.1 * s.time - x) ** 2)
+    s.contact(gap=y, slip=u[0], friction=ss.Stribeck(0.5, 0.3, speed=1e-4), name="floor")
+    with pytest.warns(ss.StabilityWarning, match=r"'floor': its friction falls.*both stick and slip.*dt < 8e-05"):
+        solve(s, 1.0, 5e-4, method=method)
+    short = solve(s, 1.0, 7e-5, method=method)
+    breaks = short.t[np.flatnonzero(np.abs(short.u[:, 0]) > 1e-3)[0]]
+    assert breaks == pytest.approx(0.5 * G / 5, abs=5e-3)

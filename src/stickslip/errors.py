@@ -32,7 +32,7 @@ class MethodError(StickslipError, ValueError):
 
 
 class StabilityWarning(UserWarning):
-    """The step is so large that oscillations of the system will grow with this scheme."""
+    """The step is so large that oscillations grow with this scheme, or that stick and slip cannot be told apart."""
 
 
 class EnergyWarning(UserWarning):

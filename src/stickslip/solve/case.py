@@ -39,6 +39,7 @@ from stickslip.solve.prepared import Prepared, prepare, program_of
 from stickslip.solve.provenance import described
 from stickslip.solve.record import Recorder, check_memory
 from stickslip.solve.scales import ModelScales, check_tolerance, row_sizes_of, scales_of_model
+from stickslip.solve.steep import warn_of_steep_friction
 from stickslip.solve.switching import SwitchingRun, refuse_setting, starting_values
 from stickslip.solve.terminal import announce_first_compile, interruptible, progress_bar, voice
 from stickslip.stream import PartFile, part_of
@@ -212,6 +213,8 @@ class Case:
             and solution.holds("kinetic", "potential", "P_N", "P_g")
         ):
             warn_of_energy(solution, system)
+        if run.complete and scheme.facts.order is not None and scheme.facts.friction and solution.holds("P_N"):
+            warn_of_steep_friction(ready, solution, values, dt)
         if out is None and chosen is not None:
             solution = chosen.of(solution)
         if run.failure is not None:
