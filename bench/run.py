@@ -75,7 +75,7 @@ def main() -> None:
     print()
     schemes()
     print()
-    piles([(100, 1000), (1000, 200), (10000, 60)])
+    piles([(100, 1500), (1000, 300), (10000, 150)])
 
 
 def schemes() -> None:

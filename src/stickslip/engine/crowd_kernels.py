@@ -1,7 +1,6 @@
 """Kernels for thousands of contacts: several at once, and values without derivatives.
 
-They are compiled where contacts are many, once per type of contact, and give the same bits as the others. Measured, sphere
-against sphere in the first stage of RATTLE: see docs/collisions.md.
+They are compiled where contacts are many, once per type of contact, and give the same bits as the others.
 """
 
 from __future__ import annotations

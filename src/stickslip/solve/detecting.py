@@ -98,7 +98,8 @@ class DetectingRun(ProgramRun):
             self._old, self._new = empty_contacts(64), empty_contacts(64)
             self._make_room(64)
         self._new.found[0] = 0  # the first step finds them again
-        return {code: enough(int(counts[code]), bodies) for code in np.flatnonzero(counts).tolist()}
+        heap = 0 if bodies >= MANY_BODIES else bodies  # of many bodies those that may come are counted already
+        return {code: enough(int(counts[code]), heap) for code in np.flatnonzero(counts).tolist()}
 
     # -- steps -------------------------------------------------------------------------------------------------------
 
