@@ -45,7 +45,10 @@ def test_an_atom_of_a_box_does_not_fall_through_the_floor(method):
 
 @pytest.mark.parametrize(
     "method",
-    ["moreau", "moreau-symmetric", "moreau-variational", "rattle", "theta", "lobatto", "generalized-alpha"],
+    [
+        *["moreau", "moreau-symmetric", "moreau-variational", "rattle", "theta", "lobatto", "generalized-alpha"],
+        *["moreau-jean", "half-explicit", "half-explicit-adaptive", "explicit-velocity:h_tilde=h"],
+    ],
 )
 def test_heavy_boxes_rest_on_light_ones(method):
     """Each is 1e4 times as heavy as the one below."""

@@ -53,7 +53,7 @@ from stickslip.engine.stage import Stage
 from stickslip.errors import OptionError
 from stickslip.schemes.alpha_motion import CLOSED
 from stickslip.schemes.scheme import Facts
-from stickslip.schemes.velocity_level import VelocityLevel
+from stickslip.schemes.velocity_level import VelocityLevel, touch
 
 Q_E = Field("q_E", Q)
 U_P, U_E, U_F = Field("u_P", U), Field("u_E", U), Field("u_F", U)
@@ -76,9 +76,9 @@ def initial_gaps(part: PartType, s: Stage) -> None:
 
     A contact that starts with a velocity into the obstacle counts as open: its first step is an impact.
     """
-    gap = part.g_N(s.t_0, s.q_0) - part.reach(s.q_0)
+    gap = part.g_N(s.t_0, s.q_0) - touch(part, s)
     approaches = (gap <= 0) * (part.g_N_dot(s.t_0, s.q_0, s.u_0) < -CLOSED)
-    s.update(GAP_0, ca.if_else(approaches, part.reach(s.q_0), gap))
+    s.update(GAP_0, ca.if_else(approaches, touch(part, s), gap))
 
 
 def position(part: PartType, s: Stage) -> None:
@@ -87,7 +87,7 @@ def position(part: PartType, s: Stage) -> None:
     q_1 = s.position(
         Q_1, lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u_M) + part.qdot(t_1, q_1, u_M)), at=t_1
     )
-    gap_1 = part.g_N(t_1, q_1) - part.reach(q_0)
+    gap_1 = part.g_N(t_1, q_1) - touch(part, s)
     s.update(GAP_1, gap_1)
     s.update(CLOSING, (s.known(GAP_0) > 0) * (gap_1 <= 0))
 
@@ -130,7 +130,7 @@ def _record(s: Stage, P: Percussions, Lambda: Percussions, impulsive: int) -> No
 
 def foresight(part: PartType, s: Stage) -> None:
     """Gaps at q_E (120), and which contacts would close there."""
-    gap_E = part.g_N(s.t_1, euler(part, s)) - part.reach(s.q_0)
+    gap_E = part.g_N(s.t_1, euler(part, s)) - touch(part, s)
     s.update(GAP_E, gap_E)
     s.update(CLOSING_E, (s.known(GAP_0) > 0) * (gap_E <= 0))
 

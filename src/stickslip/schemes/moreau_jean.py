@@ -28,7 +28,7 @@ from stickslip.engine.flow import StageFunction
 from stickslip.engine.stage import Stage
 from stickslip.schemes.moreau import GAP, check_gyroscopic, force, velocity_laws
 from stickslip.schemes.scheme import Facts
-from stickslip.schemes.velocity_level import VelocityLevel
+from stickslip.schemes.velocity_level import VelocityLevel, touch
 
 U_FREE = Field("u_free", U)
 
@@ -72,7 +72,7 @@ class MoreauJean(VelocityLevel):
         )  # (43)
         h = force(part, self.gyroscopic, (t_0, q_0, u_0), u_free)
         s.equation(part.M(t_0, q_0) @ (u_free - u_0) - dt * h, for_=u_free)  # (44)
-        s.update(GAP, part.g_N(t_0, q_0) - part.reach(q_0) + dt / 2 * part.g_N_dot(t_0, q_0, u_0))  # (47)
+        s.update(GAP, part.g_N(t_0, q_0) - touch(part, s) + dt / 2 * part.g_N_dot(t_0, q_0, u_0))  # (47)
 
     def impact_stage(self, part: PartType, s: Stage) -> None:
         """u_1 and P at the end of the step."""
