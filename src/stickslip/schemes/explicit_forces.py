@@ -17,7 +17,8 @@ these velocities give u_1 = (u_0 + u_Y)/2 for a step without impact, the trapezo
 Good for: seeing what drift is; for work, use `half-explicit`. On acceleration level bilateral constraints are met with
 order 2; a contact whose velocity gets positive, by a rounding error even, is left without force for a part of a step,
 then keeps a small velocity into the wall and sinks, with order 1 (section 3.6). On velocity level forces lag by a step,
-which is of order 1 for all constraints (section 4.6).
+which is of order 1 for all constraints (section 4.6). With h~ = 0 bodies at rest sink with the velocity dt g: a tower of ten
+boxes sinks by 0.2 m in 10 s of steps of 2 ms. With h~ = h bodies rest.
 """
 
 from __future__ import annotations
