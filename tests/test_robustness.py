@@ -45,3 +45,9 @@ def test_escapement_ticks(method):
 def test_stacks_and_heaps_in_space(method):
     solved(hard.stack(6, e=0.5, seed=0, space=True), 0.06, method)
     solved(hard.heap(8), 0.2, method)
+
+
+def test_the_foot_of_the_walker_touches_down():
+    """Generalized-alpha, fine steps: the normal acceleration of the foot that slips is felt by no other row."""
+    solution = solved(hard.walker(walking=True), 0.16, "generalized-alpha", dt=2e-4)
+    assert solution.gap.min() > -1e-8

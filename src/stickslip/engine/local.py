@@ -23,6 +23,7 @@ from stickslip.nonsmooth.foreign import cone_at
 from stickslip.nonsmooth.laws import MOST_ROWS, Laws
 from stickslip.nonsmooth.problem import Problem
 
+WIDEST = 1e3  # of the median of all units
 DENSE_BELOW = 200  # unknowns, for which dense elimination is faster
 DENSE_STORED = 1000  # unknowns, for which parts of a dense matrix are taken faster
 
@@ -239,4 +240,6 @@ def _balance(W: np.ndarray, laws: Laws) -> np.ndarray:
             change = np.sqrt(row / column)
         change[~(np.isfinite(change) & (change > 0))] = 1.0
         D *= np.sqrt(change)
-    return D[of]
+    # A row that others do not feel (accelerations of a contact that slips) has no unit of its own: what is found is unbounded,
+    # and its error would count for nothing.
+    return np.minimum(D, WIDEST * np.median(D))[of]
