@@ -52,7 +52,7 @@ SHORT: dict[str, dict] = {
     "dominoes": {"t_end": 0.2, "build": {"count": 3}},
     "elastic_bar": {"dt": 1e-6},
     "elastic_bar_drop": {"t_end": 1.4, "build": {"elements": 20}},
-    "flexible_pendulum": {"dt": 5e-5, "t_end": 0.4},
+    "flexible_pendulum": {"dt": 2e-4, "t_end": 0.4},
     "heap": {"t_end": 0.25, "build": {"count": 9}},
     "jumping_balls": {"t_end": 0.1, "build": {"count": 3}},
     "newtons_cradle": {"t_end": 0.2},
