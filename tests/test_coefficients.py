@@ -302,3 +302,43 @@ def test_friction_that_falls_too_steeply_for_the_step_says_so(method):
     short = solve(s, 1.0, 7e-5, method=method)
     breaks = short.t[np.flatnonzero(np.abs(short.u[:, 0]) > 1e-3)[0]]
     assert breaks == pytest.approx(0.5 * G / 5, abs=5e-3)
+
+
+@pytest.mark.parametrize("how", ["Stribeck", "function", "expression"])
+def test_friction_in_a_joint_may_depend_on_its_speed(how):
+    """A pendulum with a torque of friction that falls from 0.6 to 0.3 N m, against SciPy from turn to turn."""
+    m, length, J, g, law = 1.0, 0.5, 0.02, 9.81, ss.Stribeck(0.6, 0.3, speed=0.5)
+    s = ss.System("dry pendulum")
+    s.add(ss.Gravity([0, -g]))
+    bob = s.add(
+        ss.PlanarBody("bob", mass=m, inertia=J, position=[length * np.sin(1.5), -length * np.cos(1.5)], angle=1.5)
+    )
+    pin = s.add(ss.Revolute("pin", ss.ground.point(0, 0), bob.point(0, length)))
+    force = {"Stribeck": law, "function": lambda v: law(v), "expression": law(ss.math.absolute(bob.u[2]))}[how]
+    s.add(ss.Friction("brake", pin.angle, force=force))
+    assert ("brake.force.static" in s.parameters) == (how == "Stribeck")
+    phi = ss.solve(s, t_end=2.0, dt=1e-3, progress=False)["bob.phi"]
+
+    def rate(_, y, sign):
+        return [y[1], (-m * g * length * np.sin(y[0]) - sign * law(y[1])) / (J + m * length**2)]
+
+    def turn(_, y, sign):
+        return y[1] if y[1] else sign
+
+    turn.terminal = True
+    y, turns = [1.5, 0.0], []
+    for sign in (-1.0, 1.0):
+        run = solve_ivp(rate, [0, 2], y, args=(sign,), events=turn, rtol=1e-10, atol=1e-12)
+        y = [run.y[0, -1], 0.0]
+        turns.append(y[0])
+    assert [phi.min(), phi[900:].max()] == pytest.approx(turns, abs=1e-5)
+
+
+def test_what_cannot_depend_on_speed_says_what_can():
+    s = ss.System("s")
+    ball = s.add(ss.PlanarBody("ball", mass=1, inertia=1, position=[0, 1]))
+    shapes = [ss.Sphere(ball.point(), 1), ss.Line([0, 0], [0, 1])]
+    with pytest.raises(ModelError, match=r"friction = Stribeck.* is a function of a speed.*with Contact"):
+        ss.Collisions("contacts", shapes, friction=ss.Stribeck(0.3, 0.1, speed=1))
+    with pytest.raises(ModelError, match=r"'contacts.friction' depends on 'ball.x_dot', which changes during a run"):
+        s.add(ss.Collisions("contacts", shapes, friction=0.3 + ball.u[0] ** 2))

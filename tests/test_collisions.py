@@ -331,6 +331,53 @@ def test_events_and_ledger_of_detected_contacts():
     assert abs(ledger.totals["remainder"]) < 0.02 * abs(lost)
 
 
+def tumbling_hexagon(a: float, slope: float) -> ss.System:
+    """A solid hexagon with corners at the distance a from its centre, which turns over one corner after the other."""
+    s = ss.System("tumbling hexagon")
+    s.add(ss.Gravity([9.81 * np.sin(slope), -9.81 * np.cos(slope)]))
+    angle, h = np.arange(6) * np.pi / 3, a * np.cos(np.pi / 6)
+    shape = ss.ConvexPolygon(ss.ground.frame([0, h]), a * np.column_stack([np.cos(angle), np.sin(angle)]))
+    wheel = s.add(ss.solid("hexagon", shape, density=100, velocity=[6 * h, 3 * a], angular_velocity=-6))
+    s.add(ss.Collisions("contacts", [wheel, ss.Line([0, 0], [0, 1])], friction=2.0))
+    return s
+
+
+@pytest.mark.parametrize("method", ["rattle", "moreau"])
+def test_a_corner_that_lands_while_another_one_carries_is_an_impact(method):
+    """McGeer's wheel with corners: it keeps eta = (5/12 + 1/2)/(5/12 + 1) of its speed at each landing, and gains m g a sin(slope)
+    between two of them. The wheel never leaves the ground."""
+    a, slope, eta = 0.1, np.radians(15), 11 / 17
+    solution = solve(tumbling_hexagon(a, slope), 1.4, 5e-4, method=method)
+    speed = np.sqrt(2 * 9.81 * a * np.sin(slope) / (17 / 12 * a**2 * (1 - eta**2)))
+    found = ss.events(solution)
+    impacts = found.of("impact", "hexagon - ground")
+    assert len(impacts) == 7
+    assert [e.before for e in impacts[-3:]] == pytest.approx([-speed * a] * 3, rel=4e-3)
+    turned = solution["hexagon.phi"][[e.step for e in impacts]]
+    np.testing.assert_allclose(np.diff(turned), -np.pi / 3, atol=speed * 1e-3)
+    assert not found.accumulations  # a rhythm that settles does not come to an end
+    lost = [np.diff(solution["energy.total"])[e.step - 1] for e in impacts[-3:]]
+    mass = 100 * 1.5 * np.sqrt(3) * a**2
+    assert lost == pytest.approx([-mass * 9.81 * a * np.sin(slope)] * 3, rel=2e-2)
+
+
+def test_a_ball_strikes_the_other_side_of_a_valley():
+    """The ball rolls down on one face of a surface and meets the next one: v' = v (2/5 + cos 2 slope)/(7/5)."""
+    slope, R, d = np.radians(20), 0.05, 0.3
+    s = ss.System("valley")
+    s.add(ss.Gravity([0, 0, -9.81]))
+    height = np.tan(slope) * np.abs(np.linspace(-1, 1, 21))[:, None] * np.ones((1, 3))
+    start = [-d + R * np.sin(slope), 0, d * np.tan(slope) + R * np.cos(slope)]
+    ball = s.add(ss.solid("ball", ss.Sphere(ss.ground.point(*start), R), density=1000))
+    s.add(ss.Collisions("contacts", [ball, ss.HeightField(ss.ground, height, size=[2, 2])], friction=0.5))
+    solution = solve(s, 0.7, 5e-4)
+    (impact,) = ss.events(solution).of("impact")
+    v = np.sqrt(10 / 7 * 9.81 * (start[2] - R / np.cos(slope)))
+    assert impact.before == pytest.approx(-v * np.sin(2 * slope), rel=2e-3)
+    after = np.linalg.norm(solution.u[impact.step, :3])
+    assert after == pytest.approx(v * (0.4 + np.cos(2 * slope)) / 1.4, rel=5e-3)
+
+
 # --- bad input --------------------------------------------------------------------------------------------------------
 
 

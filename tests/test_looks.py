@@ -15,6 +15,7 @@ import pytest
 
 import stickslip as ss
 from one_of_each import PARTS, exported
+from stickslip.detected import DetectedContacts
 from stickslip.errors import ModelError, OptionError, ResultFileError
 from stickslip.filming import Film, Solid, shoot
 from stickslip.looks import evaluate, look_of
@@ -490,9 +491,9 @@ def test_detected_contacts_are_shown_in_their_frames():
     """An impact, then sliding with friction at its limit, then rest with less friction."""
     percussion = np.array([[0.0, 0.0, 5.0], [-0.3, 0.0, 1.0], [-0.3, 0.0, 1.0], [-0.1, 0.0, 1.0], [0.0, 0.0, 0.0]])
     normal = np.tile([0.0, 0.0, 1.0], (5, 1))
-    Found = type("Found", (SimpleNamespace,), {"__len__": lambda self: 5})
-    found = Found(
-        P_N=percussion[:, 2], P_F=percussion * [1, 1, 0], shapes=np.tile([0, 1], (5, 1)), row=np.arange(2, 7), normal=normal,
+    pairs, row = np.tile([0, 1], (5, 1)), np.arange(2, 7)
+    found = DetectedContacts(
+        ("a", "b"), step=row, row=row, shapes=pairs, features=0 * pairs, normal=normal, gap=np.zeros(5),
         point=np.arange(15.0).reshape(5, 3), percussion=percussion,
         before=np.array([[1.0, 0, -2], [1, 0, 0], [0.5, 0, 0], [0, 0, 0], [0, 0, 0]]),
         after=np.array([[1.0, 0, 0], [0.5, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0]]),
@@ -504,6 +505,19 @@ def test_detected_contacts_are_shown_in_their_frames():
     np.testing.assert_allclose(shown.forces, percussion[[0, 1, 3]] / 0.1)
     np.testing.assert_array_equal(shown.places, found.point[[0, 1, 3]])
     assert len(detected(SimpleNamespace(t=solution.t), np.array([0, 2]))) == 0
+
+
+def test_impacts_of_detected_contacts_have_frames_and_marks_of_their_own():
+    """A ball that bounces: three impacts in 0.75 s, none of which ten frames would meet."""
+    s = ss.System("ball")
+    s.add(ss.Gravity([0, 0, -9.81]))
+    ball = s.add(ss.solid("ball", ss.Sphere(ss.ground.point(0, 0, 0.3), 0.1), density=1000))
+    s.add(ss.Collisions("contacts", [ball, ss.Plane([0, 0, 0], [0, 0, 1])], restitution=0.7))
+    solution = ss.solve(s, t_end=0.75, dt=1e-3)
+    fall, shot = np.sqrt(2 * 0.2 / 9.81), shoot(solution, frames=10, impact_frames=600)
+    assert shot.impacts == pytest.approx(fall * np.array([1, 1 + 2 * 0.7, 1 + 2 * (0.7 + 0.49)]), abs=4e-3)
+    assert set(shot.impacts) <= set(shot.t)
+    assert (shot.detected.states == 3).sum() == 3
 
 
 def test_detected_contacts_slip_and_stick_by_their_own_friction():

@@ -43,33 +43,43 @@ class DetectedSpots:
         return len(self.frame)
 
 
-def detected(solution: Solution, rows: np.ndarray) -> DetectedSpots:
-    """Detected contacts of the steps that end in these rows.
+def detected_states(solution: Solution) -> tuple[np.ndarray, np.ndarray]:
+    """For every detected contact: does it carry a percussion, and its state as in `Spots`.
 
     A contact slips if it moves along its plane and its friction is as large as the two shapes ever have it; without friction
-    it slips always. A contact that carried nothing in the row before, and whose shapes approach, is an impact.
+    it slips always. A contact that carried nothing in the row before, and whose shapes approach there, is an impact, even if
+    other features of the same shapes carry.
     """
     found: Any = getattr(solution, "contacts", None)
     if found is None or not len(found):
-        empty = np.zeros((0, 3))
-        return DetectedSpots(np.zeros(0, int), empty, empty, np.zeros(0, np.int8), np.zeros(0))
+        return np.zeros(0, bool), np.zeros(0, np.int8)
     P_N, normal = np.asarray(found.P_N), np.asarray(found.normal)
     carries = 1e-10 * P_N.max(initial=0.0) < P_N
     ratio = np.where(carries, np.linalg.norm(found.P_F, axis=1) / np.where(carries, P_N, 1.0), 0.0)
-    shapes, row = np.sort(np.asarray(found.shapes, np.int64), axis=1), np.asarray(found.row, np.int64)
-    identity = np.unique(shapes, axis=0, return_inverse=True)[1].ravel()
-    largest = np.zeros(identity.max() + 1)
-    np.maximum.at(largest, identity, ratio)
+    low, high = np.sort(np.asarray(found.shapes, np.int64), axis=1).T
+    pair = np.unique(low * (high.max() + 1) + high, return_inverse=True)[1].ravel()
+    largest = np.zeros(pair.max() + 1)
+    np.maximum.at(largest, pair, ratio)
     velocities = [np.asarray(v)[carries] for v in (found.before, found.after)]
     fastest = max((float(np.linalg.norm(v, axis=1).max(initial=0.0)) for v in velocities), default=0.0)
     slow = max(10 * float(solution.provenance.get("tol", 0.0)), SLOW * fastest)
     approach, along = (np.einsum("ij,ij->i", v, normal) for v in (found.before, found.after))
     slides = np.linalg.norm(found.after - along[:, None] * normal, axis=1) > slow
-    limit = largest[identity]
+    limit = largest[pair]
     states = np.where((limit < 1e-9) | (slides & (ratio >= SLIDING * limit)), 2, 1).astype(np.int8)
-    size = len(largest)
-    before = np.isin((row - 1) * size + identity, (row * size + identity)[carries])
-    states[~before & (approach < -slow)] = 3
+    last = found.last()
+    states[carries & ~(carries[last] & (last >= 0)) & (approach < -slow)] = 3
+    return carries, states
+
+
+def detected(solution: Solution, rows: np.ndarray) -> DetectedSpots:
+    """Detected contacts of the steps that end in these rows."""
+    found: Any = getattr(solution, "contacts", None)
+    if found is None or not len(found):
+        empty = np.zeros((0, 3))
+        return DetectedSpots(np.zeros(0, int), empty, empty, np.zeros(0, np.int8), np.zeros(0))
+    P_N, row = np.asarray(found.P_N), np.asarray(found.row, np.int64)
+    carries, states = detected_states(solution)
     frame = np.searchsorted(rows, row)
     shown = carries & (frame < len(rows))
     shown[shown] &= rows[frame[shown]] == row[shown]

@@ -12,7 +12,7 @@ A scheme that captures events does not report them; they are read off the trajec
   closed.
 
 No threshold is below ten times the tolerance of the run. Two shapes whose contacts are detected are one contact, under the
-names of both.
+names of both; a corner that strikes while another one carries is an impact of it, too.
 
 Times are those of the motion without contact, continued to second order: an impact where the gap vanishes, the
 beginning of stick where slip does. Impacts that accumulate follow a geometric series,
@@ -30,13 +30,14 @@ from typing import overload
 
 import numpy as np
 
-from stickslip.analysis.pairs import pairs_as_contacts
+from stickslip.analysis.pairs import Landing, landings, pairs_as_contacts
 from stickslip.errors import OptionError
 from stickslip.notebook import ShownAsText
 from stickslip.solution import Solution
 
 KINDS = ("impact", "closing", "opening", "stick", "slip", "reversal")
 FEWEST_IMPACTS = 4  # of an accumulation: two ratios of intervals to compare
+STEADY = 10  # intervals that shrink by less than so many deviations from a geometric series may not shrink for ever
 
 
 @dataclass(frozen=True)
@@ -141,12 +142,14 @@ def events(solution: Solution) -> Events:
         raise OptionError(f"events are read off a Solution, got {solution!r}")
     if len(solution) < 2:
         return Events(())
+    landed = landings(solution, _tolerance(solution))
     solution = pairs_as_contacts(solution)
     found: list[Event] = []
     accumulations: list[Accumulation] = []
     closed = np.zeros(solution.gap.shape, bool)
     for k, name in enumerate(solution.names.contacts):
         impacts, closed[:, k] = _normal_contact(solution, k)
+        impacts = _with_landings(impacts, name, landed.get(name, []), solution.P_N[:, k])
         changes = _closings_and_openings(solution, k, closed[:, k], impacts)
         accumulations += _accumulations(name, impacts)
         found += impacts + changes
@@ -177,6 +180,15 @@ def _normal_contact(solution: Solution, k: int) -> tuple[list[Event], np.ndarray
             Event(time, "impact", solution.names.contacts[k], int(i), float(P[i]), float(v[i - 1]), float(v[i]))
         )
     return impacts, closed
+
+
+def _with_landings(impacts: list[Event], name: str, landed: list[Landing], P: np.ndarray) -> list[Event]:
+    """Impacts of a contact, and those of single features of two shapes in other steps."""
+    steps = {e.step for e in impacts}
+    more = [
+        Event(x.time, "impact", name, x.row, float(P[x.row]), x.before, x.after) for x in landed if x.row not in steps
+    ]
+    return sorted(impacts + more, key=lambda e: e.step)
 
 
 def _closed(solution: Solution, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -312,7 +324,10 @@ def _geometric(contact: str, times: np.ndarray) -> Accumulation | None:
     x, y = times[:-1] - times[0], times[1:] - times[0]
     r, c = np.polyfit(x, y, 1)
     error = float(np.abs(r * x + c - y).max())
-    if not 0 < r < 1 or error > 0.05 * (times[1] - times[0]):
+    intervals = np.diff(times)
+    if not 0 < r < 1 or error > 0.05 * intervals[0]:
+        return None
+    if intervals[0] - intervals[-1] < STEADY * error:  # as well a rhythm that settles: steps of a wheel with corners
         return None
     limit = float(times[0] + c / (1 - r))
     return Accumulation(max(limit, float(times[-1])), contact, float(r), len(times), error)

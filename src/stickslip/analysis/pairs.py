@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -75,6 +75,51 @@ def pair_columns(found: DetectedContacts) -> tuple[tuple[str, ...], np.ndarray]:
     codes, column = np.unique(low * len(found.labels) + high, return_inverse=True)
     pairs = zip(codes // len(found.labels), codes % len(found.labels), strict=True)
     return tuple(f"{found.labels[i]} - {found.labels[j]}" for i, j in pairs), column
+
+
+@dataclass(frozen=True)
+class Landing:
+    """A contact that begins to carry in the step that ends in `row`: when, and its normal velocity before and after."""
+
+    row: int
+    time: float
+    before: float
+    after: float
+
+
+def landings(solution: Solution, tol: float) -> dict[str, list[Landing]]:
+    """Features of two shapes that strike each other, whatever their other features carry; at most one per row and pair.
+
+    A corner may land while another one carries: a wheel with corners is in contact all the time, and strikes with each of them.
+    A contact that carried nothing in the row before lands if it approaches faster than 2 a dt, with the median a of
+    |d gap_dot/dt| over the rows in which contacts of these two shapes carry nothing, and faster than `tol`.
+    """
+    found = solution.contacts
+    out: dict[str, list[Landing]] = {}
+    if found is None or not len(found):
+        return out
+    names, column = pair_columns(found)
+    P_N, last, dt = found.P_N, found.last(), np.diff(solution.t)[found.row - 1]
+    start, end = (np.einsum("ij,ij->i", v, found.normal) for v in (found.before, found.after))
+    largest = np.zeros(len(names))
+    np.maximum.at(largest, column, P_N)
+    carries = 1e-10 * largest[column] < P_N
+    struck = carries & ~(carries[last] & (last >= 0)) & (start < -tol)
+    order = np.argsort(column, kind="stable")
+    ends = np.searchsorted(column[order], np.arange(len(names) + 1))
+    for k in np.unique(column[struck]).tolist():
+        own = order[ends[k] : ends[k + 1]]
+        free = own[~carries[own]]
+        a = float(np.median(np.abs(end[free] - start[free]) / dt[free])) if len(free) else 0.0
+        hits = own[struck[own] & (start[own] < -2 * a * dt[own])]
+        hits = hits[np.lexsort([start[hits], found.row[hits]])]  # the fastest of a row first
+        out[names[k]] = []
+        for i in hits[np.unique(found.row[hits], return_index=True)[1]].tolist():
+            # Where it was not near before, it lands in the middle of the step, for all that is known.
+            after = min(found.gap[last[i]] / -start[i], dt[i]) if last[i] >= 0 else dt[i] / 2
+            time = float(solution.t[found.row[i] - 1] + max(after, 0.0))
+            out[names[k]].append(Landing(int(found.row[i]), time, float(start[i]), float(end[i])))
+    return out
 
 
 def work_of_detected(solution: Solution) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:

@@ -13,6 +13,7 @@ from stickslip.filming.film import Film
 from stickslip.filming.gather import Gathered
 from stickslip.shapes import DRAWINGS, Drawing
 from stickslip.solution import Solution
+from stickslip.touching import detected_states
 
 FRAMES = 600  # ten seconds at sixty per second
 IMPACT_FRAMES = 600  # in addition, for impacts; the strongest ones if there are more
@@ -74,12 +75,13 @@ def shoot(
     drawing = drawing or drawing_of(solution)
     states = contact_states(solution)
     rows = moments(solution.t, None if drawing is None else drawing.span, frames, t_start, t_end)
-    struck = np.flatnonzero((states == 3).any(axis=1))
+    strength = strokes(solution, states)
+    struck = np.flatnonzero(strength)
     struck = struck[(struck >= rows[0]) & (struck <= rows[-1])]
     if impact_frames:
         strongest = struck
         if len(struck) > impact_frames:
-            order = np.argsort(-solution.P_N[struck].max(axis=1), kind="stable")
+            order = np.argsort(-strength[struck], kind="stable")
             strongest = struck[order[:impact_frames]]
         rows = np.unique(np.concatenate([rows, strongest, np.maximum(strongest - 1, rows[0])]))
     found = Gathered(solution, rows)
@@ -89,6 +91,15 @@ def shoot(
     if drawing is not None:
         found.drawing(drawing)
     return build(found, drawing, states, solution.t[struck])
+
+
+def strokes(solution: Solution, states: np.ndarray) -> np.ndarray:
+    """The strongest percussion of an impact in every row, of declared and of detected contacts; 0 where there is none."""
+    out: np.ndarray = np.where(states == 3, solution.P_N, 0.0).max(axis=1, initial=0.0)
+    _, found = detected_states(solution)
+    if solution.contacts is not None:
+        np.maximum.at(out, solution.contacts.row[found == 3], solution.contacts.P_N[found == 3])
+    return out
 
 
 def moments(t: np.ndarray, span: float | None, frames: int, t_start: float | None, t_end: float | None) -> np.ndarray:

@@ -136,7 +136,7 @@ class Collisions:
         every = [(i, j) for i in range(n) for j in range(i, n)]
         most = np.inf if key == "friction" else 1
         if not isinstance(given, Mapping):
-            value = number(where, key, given, at_least=0, at_most=most)
+            value = _coefficient(where, key, given, most)
             return dict.fromkeys(every, value)
         table = {}
         for pair, value in given.items():
@@ -147,7 +147,7 @@ class Collisions:
                         f"{where}: {key} names the material {name!r}; there are {', '.join(map(repr, self.materials))}"
                     )
             i, j = sorted(self.materials.index(name) for name in names)
-            table[i, j] = number(where, f"{key} of {names}", value, at_least=0, at_most=most)
+            table[i, j] = _coefficient(where, f"{key} of {names}", value, most)
         missing = [pair for pair in every if pair not in table]
         if missing:
             i, j = missing[0]
@@ -171,6 +171,16 @@ def collisions_of(system: System) -> Collisions | None:
             f"{system.name}: there are several parts that detect contacts, {names}; put all shapes into one"
         )
     return found[0] if found else None
+
+
+def _coefficient(where: str, what: str, given: Any, most: float) -> Scalar:
+    """A number or a parameter: detected contacts share their law, and have no symbols of their own."""
+    if callable(given) and not is_symbolic(given):
+        raise ModelError(
+            f"{where}: {what} = {given!r} is a function of a speed, and detected contacts take numbers and parameters; declare "
+            "these contacts one by one with Contact(..., friction=, restitution=), which takes functions"
+        )
+    return number(where, what, given, at_least=0, at_most=most)
 
 
 def _pair(where: str, given: Any) -> tuple[Any, Any]:

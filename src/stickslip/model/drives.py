@@ -11,6 +11,7 @@ from stickslip.math import Scalar, is_symbolic
 from stickslip.model.declaration import TIME, Equations
 from stickslip.model.described import Described
 from stickslip.model.given import number
+from stickslip.model.laws import bound
 from stickslip.model.measures import Measure, along, evaluated
 from stickslip.model.system import System
 
@@ -121,7 +122,8 @@ class Limits(Described):
 class Friction(Described):
     """Dry friction along a measure, such as in a joint: a force, or torque, of at most `force` against the motion.
 
-    A `cone` takes the place of the interval from -force to force, for a ratchet, say; see `Cone`.
+    force: a number, an expression of t, q and u, or a function of the speed |xdot|, such as `Stribeck`. A `cone` takes
+    the place of the interval from -force to force, for a ratchet, say; see `Cone`.
 
     >>> import stickslip as ss
     >>> s = ss.System()
@@ -135,12 +137,14 @@ class Friction(Described):
         name: str,
         measure: Measure,
         *,
-        force: Scalar,
+        force: Scalar | Callable[[Any], Any],
         tangential_restitution: Scalar = 0.0,
         cone: Cone | None = None,
     ):
         where = f"friction {name!r}"
-        self.name, self.measure, self.force = name, along(where, measure), number(where, "force", force, at_least=0)
+        self.name, self.measure = name, along(where, measure)
+        function = callable(force) and not is_symbolic(force)
+        self.force = force if function else number(where, "force", force, at_least=0)
         self.restitution = number(where, "tangential_restitution", tangential_restitution, at_least=0, at_most=1)
         self.cone = cone
 
@@ -149,7 +153,7 @@ class Friction(Described):
         equations.contact(
             gap=None,
             slip=x.rate,
-            radius=system.parameter(f"{self.name}.force", self.force),
+            radius=bound(system, self.name, "force", self.force),
             tangential_restitution=system.parameter(f"{self.name}.tangential_restitution", self.restitution),
             cone=self.cone,
             name=self.name,

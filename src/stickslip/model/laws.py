@@ -84,15 +84,20 @@ class Law:
     def bind(self: L, system: System, name: str) -> L:
         """The same law with parameters of the system, named after the contact, for numbers."""
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "direction"}
-        return replace(self, **{key: _bound(system, name, key, value) for key, value in values.items()})
+        return replace(self, **{key: bound(system, name, key, value) for key, value in values.items()})
 
     def declare(self, equations: Equations, touch: ContactKinematics) -> None:
         """Declare one contact."""
         raise NotImplementedError
 
 
-def _bound(system: System, name: str, key: str, value: Any) -> Any:
-    """A coefficient with parameters for numbers; functions of a speed and expressions of the state stay what they are."""
+def bound(system: System, name: str, key: str, value: Any) -> Any:
+    """A coefficient with parameters for numbers; functions of a speed and expressions of the state stay what they are.
+
+    >>> import stickslip as ss
+    >>> bound(ss.System(), "floor", "friction", 0.3)
+    SX(floor.friction)
+    """
     if isinstance(value, Stribeck):
         return value.bind(system, f"{name}.{key}")
     if value is None or isinstance(value, Cone) or (callable(value) and not isinstance(value, ca.SX)):

@@ -296,6 +296,11 @@ class StateSpace:
             foreign = [s.name() for s in used if not self._is_parameter(s)]
         else:
             foreign = [s.name() for s in used if s.__hash__() not in self._initial]
+        if foreign and parameters_only and all(s.__hash__() in self._initial for s in used):
+            raise ModelError(
+                f"{self.name}: {what} depends on {', '.join(map(repr, foreign))}, which changes during a run; a parameter is a "
+                "number, or an expression of other parameters"
+            )
         if foreign:
             raise ModelError(
                 f"{self.name}: {what} depends on {', '.join(map(repr, foreign))}, which this system does not declare; "
