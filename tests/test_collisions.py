@@ -344,8 +344,10 @@ def tumbling_hexagon(a: float, slope: float) -> ss.System:
 
 @pytest.mark.parametrize("method", ["rattle", "moreau"])
 def test_a_corner_that_lands_while_another_one_carries_is_an_impact(method):
-    """McGeer's wheel with corners: it keeps eta = (5/12 + 1/2)/(5/12 + 1) of its speed at each landing, and gains m g a sin(slope)
-    between two of them. The wheel never leaves the ground."""
+    """McGeer's wheel with corners keeps eta = (5/12 + 1/2)/(5/12 + 1) of its speed at each landing.
+
+    It gains m g a sin(slope) between two of them, and never leaves the ground.
+    """
     a, slope, eta = 0.1, np.radians(15), 11 / 17
     solution = solve(tumbling_hexagon(a, slope), 1.4, 5e-4, method=method)
     speed = np.sqrt(2 * 9.81 * a * np.sin(slope) / (17 / 12 * a**2 * (1 - eta**2)))

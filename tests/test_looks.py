@@ -487,6 +487,18 @@ def test_meshes_are_closed_and_have_the_volume_of_their_solids(solid, volume):
     assert abs(np.einsum("ij,ij->", a, np.cross(b, c)) / 6) == pytest.approx(volume, rel=0.04)
 
 
+@pytest.mark.parametrize("reach, links", [(0.05, 0), (0.5, 2)])
+def test_a_body_of_balls_is_linked_to_joints_outside_of_them(reach, links):
+    """A wheel with its pin inside needs no link; a pendulum with a ball at its end has one to its pin, and one to its ball."""
+    s = ss.System("pendulum")
+    bob = s.add(ss.PlanarBody("bob", mass=1, inertia=0.1, position=[0, -0.5]))
+    s.add(ss.Revolute("pin", ss.ground.point(0, reach - 0.5), bob.point(0, reach)))
+    s.add(ss.Contact("floor", ss.Sphere(bob.point(0, -0.01), 0.1), ss.Line([0, -1], [0, 1])))
+    drawn = [solid["kind"] for solid in look_of(s).solids]
+    assert drawn.count("link") == links
+    assert drawn.count("ball") == 1
+
+
 def test_detected_contacts_are_shown_in_their_frames():
     """An impact, then sliding with friction at its limit, then rest with less friction."""
     percussion = np.array([[0.0, 0.0, 5.0], [-0.3, 0.0, 1.0], [-0.3, 0.0, 1.0], [-0.1, 0.0, 1.0], [0.0, 0.0, 0.0]])

@@ -20,6 +20,7 @@ from stickslip.model.contacts import Contact, Rolling
 from stickslip.model.flexible.chain import Chain, Element, Node
 from stickslip.model.flexible.spatial import RotorDisk
 from stickslip.model.frames import Ground, Point
+from stickslip.model.geometry import Sphere
 from stickslip.model.system import System
 
 FLATTEST = 0.06  # edges of a box of inertia are at least this share of the longest one
@@ -74,7 +75,10 @@ show.register(along.Friction)(drives.friction)
 
 
 def _body(body: Body, sketch: Sketch, shaped: list[Any]) -> None:
-    """Its shapes; without any, links to the points where joints hold it and a box of its inertia."""
+    """Its shapes; without any, links to the points where joints hold it and a box of its inertia.
+
+    Of balls alone, as at the end of a pendulum, nothing would lead to a joint outside of them: links do there, too.
+    """
     sketch.body(body)
     if shaped:
         contacts.skins(body, shaped, sketch)
@@ -84,8 +88,10 @@ def _body(body: Body, sketch: Sketch, shaped: list[Any]) -> None:
             sketch.solid("knob", body, radius=symbols(2.0))
         return
     spread = max((float(np.linalg.norm(p)) for p in points), default=0.0)
-    if not shaped or contacts.only_points(shaped):
-        for point in points:
+    balls = _balls(shaped)
+    beyond = bool(balls) and any(all(np.linalg.norm(p - c) > r for c, r in balls) for p in points)
+    if not shaped or contacts.only_points(shaped) or beyond:
+        for point in [*points, *[c for c, _ in balls]]:
             if np.linalg.norm(point) > 0:
                 sketch.solid("link", body, ends=[[0.0, 0.0, 0.0], _three(point)], radius=symbols(0.55))
     if not shaped and id(body) not in sketch.formed:
@@ -93,6 +99,15 @@ def _body(body: Body, sketch: Sketch, shaped: list[Any]) -> None:
             _planar_inertia(body, sketch, points, spread)
         elif isinstance(body, RigidBody):
             _inertia(body, sketch)
+
+
+def _balls(shaped: list[Any]) -> list[tuple[np.ndarray, float]]:
+    """Centres and radii of the shapes of a body, if all of them are balls."""
+    if not all(isinstance(shape, Sphere) for shape in shaped):
+        return []
+    centers = [_numbers(shape.center) for shape in shaped]
+    radii = [float(_value(shape.body, shape.radius)) for shape in shaped]
+    return [(c, r) for c, r in zip(centers, radii, strict=True) if c is not None]
 
 
 def _places(points: list[Point]) -> list[np.ndarray]:
