@@ -92,12 +92,11 @@ class FileRecorder(Recorder):
         """Write what has come since the last time."""
         width, stages = self.run.first_row.size, len(self.run.stages)
         empty = Rows(np.zeros((0, width)), np.zeros((0, stages), np.int64), np.zeros((0, self.run.n_residuals)))
-        kept = (self._rows, self._iterations, self._residuals)
-        rows, iterations, residuals = (np.concatenate([e, *parts]) for e, parts in zip(empty, kept, strict=True))
-        iterations, residuals = iterations.astype(COUNTS), residuals.astype(ERRORS)
+        iterations = np.concatenate([empty.iterations, *self._iterations]).astype(COUNTS)
+        residuals = np.concatenate([empty.residuals, *self._residuals]).astype(ERRORS)
         pending = [np.concatenate([e, *[r[k] for r in self._rest]]) for k, e in enumerate(empty)]
         clock, arrays = pack_state(self.run.state)
-        arrays |= self._columns(rows) | {"iterations": iterations, "residuals": residuals}
+        arrays |= self._columns([empty.results, *self._rows]) | {"iterations": iterations, "residuals": residuals}
         arrays |= {f"pending.{name}": array for name, array in zip(Rows._fields, pending, strict=True)}
         if self.contacts is not None:
             arrays["contacts"], arrays["pending.contacts"] = self.contacts.flush()
@@ -110,17 +109,17 @@ class FileRecorder(Recorder):
         self._rows, self._iterations, self._residuals = [], [], []
         self._last = time.monotonic()
 
-    def _columns(self, rows: np.ndarray) -> dict[str, np.ndarray]:
+    def _columns(self, chunks: list[np.ndarray]) -> dict[str, np.ndarray]:
         """Rows of the run as arrays of its solution."""
         if self._selection is None:
-            return columns_of(self._solution(rows))
-        both = self._solution(np.vstack([self._before, rows]))
-        self._before = rows[-1] if len(rows) else self._before
+            return columns_of(self._solution(*chunks))
+        both = self._solution(self._before[None, :], *chunks)
+        self._before = chunks[-1][-1] if len(chunks[-1]) else self._before
         return {name: array[1:] for name, array in columns_of(self._selection.of(both)).items()}
 
-    def _solution(self, rows: np.ndarray) -> Solution:
+    def _solution(self, *chunks: np.ndarray) -> Solution:
         system = self._ready.model.system
-        arrays = recorded(split(self.run, rows))
+        arrays = recorded(split(self.run, *chunks))
         arrays |= observed(self._ready, self._values, arrays)
         arrays["extra"] |= measured(system, self._values, arrays)
         stats = Stats(self.run.stages, np.zeros((0, 0), np.int64), np.zeros((0, 0)), 0.0)
