@@ -9,8 +9,8 @@ import pytest
 
 import stickslip as ss
 from stickslip.engine import rescue, run
+from stickslip.engine.attempts import ATTEMPTED
 from stickslip.engine.newton import ATTEMPTS
-from stickslip.engine.run import ATTEMPTED
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "bench"))
 import hard_cases as hard

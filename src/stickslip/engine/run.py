@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from stickslip.engine.attempts import CHEAP, named_counts
 from stickslip.engine.detected import own_tables
 from stickslip.engine.failure import Failure, Reached, failure_of, unclosed
 from stickslip.engine.fields import DT, EARLY, Q_0, RESULTS, T_0, T_1, U_0, Field
 from stickslip.engine.limits import judge, limits_of
 from stickslip.engine.program import Program
-from stickslip.engine.runs import CHUNK_ROWS, ROUNDING, Keep, Rows, Start
+from stickslip.engine.runs import CHUNK_ROWS, ROUNDING, Keep, Rows, Start, row_plan
 from stickslip.engine.state import State
 from stickslip.engine.subdivide import subdivided
 from stickslip.engine.watch import STRIDE
@@ -25,27 +26,9 @@ INSTRUCTION, RESUMED = 0, 3
 GO_ON, STOPPED, SOLVED_ELSEWHERE = 1, 2, 3
 LOOP, PACE = "loop", "pace"  # what a program keeps: the compiled loop, seconds of a step of the last run
 FIRST_ROWS = 64  # of the first chunk: a run may be slower than the one before, and wants to be interrupted
-CHEAP = 6  # attempts of the compiled loop before other solvers are asked
-# What the attempts of the compiled loop are (`engine.newton.ATTEMPTS`), as `solved_by` counts them.
-COMPLIANT, SWEPT, OTHER_PROX = (
-    "newton with compliance",
-    "newton after gauss-seidel",
-    "newton with another prox parameter",
-)
-ATTEMPTED = ("newton", *5 * [COMPLIANT], "newton from zero", *2 * [COMPLIANT], *2 * [SWEPT], *5 * [COMPLIANT], SWEPT)
-ATTEMPTED = (*ATTEMPTED, *2 * [OTHER_PROX], "newton with half steps")
 NOTHING = np.zeros((0, 4), np.int64)  # a program without instructions
 CHUNK_SECONDS = 0.1  # of compiled steps between two looks at the clock and at Ctrl-C
 MOST_DENSE = 3000  # unknowns of a linearised problem that is solved as a dense one
-
-
-def row_plan(program: Program, extra: Sequence[Field]) -> tuple[dict[str, int], np.ndarray, dict[Field, np.ndarray]]:
-    """Widths of the columns of a row, the places that make it up, and those that a state remembers."""
-    layout, declared, fields = program.layout, program.numbering.declared, [*RESULTS, *extra]
-    columns = {"t": 1} | {each.name: declared[each.space] for each in fields}
-    places = [layout.places(each)[: declared[each.space]] for each in fields]
-    remembered = {each: layout.places(each) for each in [*program.memory, *extra]}
-    return columns, np.concatenate([layout.places(T_1), *places]), remembered
 
 
 class ProgramRun:
@@ -311,10 +294,7 @@ class ProgramRun:
     @property
     def solved_by(self) -> dict[str, int]:
         """How many stages each means has solved: Newton's method from its first start, from zero, or what came after."""
-        own: dict[str, int] = {}
-        for name, count in zip(ATTEMPTED, self.work.solved_by, strict=False):
-            own[name] = own.get(name, 0) + int(count)
-        own = {**self.swept, **own, **self.rescued_by}
+        own = {**self.swept, **named_counts(self.work.solved_by), **self.rescued_by}
         own |= {"subdivision": self.subdivided}
         return {name: count for name, count in own.items() if count}
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from stickslip.engine.failure import Failure
-from stickslip.engine.fields import RESULTS
+from stickslip.engine.fields import RESULTS, T_1, Field
 from stickslip.engine.layout import slices
+from stickslip.engine.program import Program
 from stickslip.engine.state import State
 
 ROUNDING = 1e-9  # of a step, that the last time may miss t_end by
@@ -79,6 +80,15 @@ class Run(Protocol):
     def state(self) -> State: ...
 
     def advance(self, keep: Keep, interrupted: Callable[[], bool], show: Callable[[int], None]) -> None: ...
+
+
+def row_plan(program: Program, extra: Sequence[Field]) -> tuple[dict[str, int], np.ndarray, dict[Field, np.ndarray]]:
+    """Widths of the columns of a row, the places that make it up, and those that a state remembers."""
+    layout, declared, fields = program.layout, program.numbering.declared, [*RESULTS, *extra]
+    columns = {"t": 1} | {each.name: declared[each.space] for each in fields}
+    places = [layout.places(each)[: declared[each.space]] for each in fields]
+    remembered = {each: layout.places(each) for each in [*program.memory, *extra]}
+    return columns, np.concatenate([layout.places(T_1), *places]), remembered
 
 
 def percussions(columns: Mapping[str, int]) -> np.ndarray:
