@@ -48,7 +48,7 @@ from stickslip.nonsmooth.solvers import SOLVERS, SolverFunction, newton_nearby
 
 FEW = 40  # contacts, below which Newton's method is faster
 # Sweeps of one solve. Of 30 stages of 100 spheres (rattle, 1500 steps) that need more than 1400 sweeps, 25 need less than 7000,
-# which take 35 ms; what comes after that takes 120 ms, and its time grows faster than that of a sweep.
+# and the time of what comes after the cap grows faster than that of a sweep.
 CAP, CAP_PER_CONTACT = 7000, 3
 AFTERWARDS = 1500  # sweeps that may follow the robust solver
 # What comes after that: a name, the solver of the linearised stage, the share of the tolerance that it aims at, and how many

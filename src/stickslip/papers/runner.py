@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import datetime
-import multiprocessing
 import os
 import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from stickslip.papers import store
 from stickslip.papers.paper import Exhibit, Item, Verdict
 from stickslip.papers.report import report_text
 from stickslip.papers.store import Result
-from stickslip.studies.pools import end_with_parent
+from stickslip.studies.pools import processes
 
 Show = Callable[[Result | None], None]
 
@@ -140,11 +139,8 @@ def _outcomes(items: list[Item], quick: bool, jobs: int) -> Iterator[tuple[Item,
                 yield item, _in_words(error)
         return
     _warm_up()
-    others = set(multiprocessing.active_children())
     # A fresh interpreter each: a copy of this one (fork) would copy the locks of its threads too.
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=end_with_parent)
-    try:
+    with processes(jobs, "spawn") as pool:
         waiting: dict[Future[Result], Item] = {
             pool.submit(compute, item.paper, item.id, quick): item
             for item in sorted(items, key=lambda item: -item.data.get("minutes", 0.0))  # the long ones first
@@ -159,13 +155,6 @@ def _outcomes(items: list[Item], quick: bool, jobs: int) -> Iterator[tuple[Item,
             if isinstance(failure, KeyboardInterrupt):
                 raise failure
             yield waiting[future], future.result() if failure is None else _in_words(failure)
-    except BaseException:
-        # Nobody waits for what is left, and workers write nothing: they can end at once.
-        pool.shutdown(wait=False, cancel_futures=True)
-        for process in set(multiprocessing.active_children()) - others:
-            process.terminate()
-        raise
-    pool.shutdown()
 
 
 def _warm_up() -> None:

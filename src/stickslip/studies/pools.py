@@ -151,7 +151,7 @@ def outcomes(
         local = _local(work)
         count = workers or os.cpu_count() or 1
         if _holds_the_lock(local) and count > 1 and _may_fork():
-            with _forked(count) as pool:
+            with processes(count, "fork") as pool:
                 yield from _shipped(local, points, pool, count)
         else:
             yield from _threads(local, points, count)
@@ -168,10 +168,10 @@ def outcomes(
 
 
 @contextlib.contextmanager
-def _forked(count: int) -> Iterator[ProcessPoolExecutor]:
-    """Copies of this process. They write nothing, so they end at once if something happens here, such as Ctrl-C."""
+def processes(count: int, start: str) -> Iterator[ProcessPoolExecutor]:
+    """Workers that `start` by fork or spawn. They write nothing, so they end at once if something happens, such as Ctrl-C."""
     others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("fork"), initializer=end_with_parent)
+    pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context(start), initializer=end_with_parent)
     try:
         yield pool
     except BaseException:
