@@ -87,7 +87,7 @@ def test_a_sampled_controller_holds_its_output():
     assert solution.u[-1, 0] == pytest.approx(v, abs=1e-12)
     assert np.allclose(calls, period * np.arange(20))
     with pytest.raises(ss.OptionError, match="must be a multiple of dt"):
-        ss.stepper(system, 1e-3, controllers=[ss.SampledController(pd, 1.5e-3)])
+        ss.stepper(system, 1e-3, controllers=[ss.SampledController(pd, 1.5e-3, state=0)])
 
 
 @pytest.mark.parametrize("every", [1, 4])
@@ -117,6 +117,56 @@ def test_every_row_has_the_parameters_of_its_step(tmp_path, every):
             ss.energy_ledger(each, s)
     assert rest.potential == pytest.approx(6 * rest.q[:, 0] ** 2 / 2)
     assert "varying" not in rest.provenance
+
+
+@pytest.mark.parametrize("remembers", [False, True])
+def test_controllers_go_back_with_the_state(remembers):
+    """Between two samples, so that what is held counts too; the integral is an object that changes in place."""
+
+    def proportional(t, q, u):
+        return {"F": 1 - q[0]}
+
+    def integral(t, q, u, total):
+        total[0] += 0.03 * (1 - q[0])
+        return {"F": 1 - q[0] + total[0]}, total
+
+    s, *_ = cart()
+    control = ss.SampledController(integral, 0.03, [0.0]) if remembers else ss.SampledController(proportional, 0.03)
+    with ss.stepper(s, 1e-2, q0=[0.0], controllers=[control], parameters={"mu": 0.0}) as sim:
+        sim.step(50)
+        kept = sim.state
+        first = sim.run(1.0)
+        sim.set(m=3.0)
+        sim.state = kept
+        assert sim.run(0.52)["F"][1] == first["F"][1]
+        sim.set(m=2.0)
+        sim.state = kept
+        again = sim.run(1.0)
+    assert (again.q == first.q).all()
+    assert (again["F"] == first["F"]).all()
+
+
+def test_a_parameter_that_is_set_leaves_switches_alone():
+    """A floor that a latch holds on; restitution is checked when it is set, with all parameters."""
+    s = ss.System("latched floor")
+    (x,), (v,) = s.coordinates("x", initial=[1.0], velocity=[0.0])
+    s.kinetic_energy(v**2 / 2)
+    s.potential_energy(9.81 * x)
+    floor = s.switch("floor is there", on=0.6 - x, off=x - 2, start=False)
+    s.contact(gap=x, restitution=s.parameter("e", 0.9), name="floor", active=floor)
+    with ss.stepper(s, 1e-2) as sim:
+        sim.run(0.6)  # rises again, above where the latch closes
+        sim.run(1.0, stop=x - 0.7)
+        sim.set(e=0.5)
+        rest = sim.run(2.0)
+    assert rest["floor is there"].all()
+    assert rest.gap.min() > -1e-8
+
+
+@pytest.mark.parametrize("state, function", [(None, lambda t, q: {}), (0.0, lambda t, q, u: ({}, 0.0))])
+def test_a_controller_with_other_arguments_is_refused(state, function):
+    with pytest.raises(ss.OptionError, match=r"its function must take \(t, q, u"):
+        ss.SampledController(function, 0.01, state)
 
 
 def test_a_reset_is_checked_like_a_start():

@@ -23,7 +23,7 @@ from stickslip.schemes import Scheme
 from stickslip.schemes.spec import label, scheme_of
 from stickslip.solution import Solution
 from stickslip.solve.checks import check_capability, check_start, checked_parameters
-from stickslip.solve.controllers import SampledController, in_steps
+from stickslip.solve.controllers import Controllers, SampledController
 from stickslip.solve.detecting import DetectingRun
 from stickslip.solve.options import is_number, positive, subdivides, vector_of, whole
 from stickslip.solve.prepared import Prepared, prepare, program_of
@@ -55,16 +55,7 @@ class Stepper:
         initial_tol: float = 1e-6,
     ):
         self.system, self._ready, self._run, self._scheme = ready.model.system, ready, run, scheme
-        if isinstance(controllers, SampledController) or not isinstance(controllers, Sequence):
-            raise OptionError(
-                f"controllers = {controllers!r} must be a list, such as [ss.SampledController(f, period=0.01)]"
-            )
-        self._controllers = tuple(controllers)
-        for controller in self._controllers:
-            if not isinstance(controller, SampledController):
-                raise OptionError(f"controllers: {controller!r} is not an ss.SampledController(function, period)")
-        self._every = [in_steps(c.period, run.clock.step) for c in controllers]
-        self._x = [c.state for c in controllers]
+        self._controllers = Controllers(controllers, run.clock.step)
         self._index = {name: k for k, name in enumerate(self.system.parameter_symbols())}
         self._free = len(self.system.parameters) == len(self._index)
         self._checked = checked_parameters(ready)
@@ -130,8 +121,11 @@ class Stepper:
 
     @property
     def state(self) -> State:
-        """All that the next step reads; set it to go back there. Parameters and states of controllers stay as they are."""
-        return self._run.state
+        """All that the next step reads; set it to go back there. What controllers remember and hold goes back, too.
+
+        Parameters that `set` has changed stay as they are.
+        """
+        return self._controllers.state(self._run.state, self._changed)
 
     @state.setter
     def state(self, state: State) -> None:
@@ -142,6 +136,11 @@ class Stepper:
         self._run.failure = None
         self._run.clock = self._run.clock._replace(start=state.t_start)
         self._run.state = state
+        changed = self._controllers.go_back(state, self._changed)
+        if changed is not None and changed != self._changed:
+            self._changed = changed
+            values = self._values()
+            self._run.memory[: values.size] = values
 
     def problem(self, stage: str | None = None) -> Problem:
         """The linearised contact problem of the next step, as `ss.step_problem` gives that of a step which is done."""
@@ -172,11 +171,17 @@ class Stepper:
                 self._run.memory[self._index[name]] = number(self.system.name, f"parameter {name!r}", value)
                 self._changed[name] = float(value)
             return
-        values = np.array(list(self.system.parameter_values({**self._changed, **changed}).values()))
+        values = self._values(changed)
         check_mass(self._ready.numbering, self.t, self.q, values)
         check_laws(self._ready.numbering, self.t, self.q, values)
         self._run.memory[: values.size] = values
         self._changed |= {name: float(value) for name, value in changed.items()}
+
+    def _values(self, changed: Mapping[str, float] | None = None) -> np.ndarray:
+        """All parameters, with these changed; switches as they are."""
+        values = self.system.parameter_values({**self._changed, **(changed or {})})
+        values |= {name: float(self._run.memory[self._index[name]]) for name in self.system.switches}
+        return np.array(list(values.values()))
 
     def reset(self, state: Any = None, *, q: Any = None, u: Any = None) -> None:
         """Go on from other coordinates or velocities: a reset map at an event. The scheme begins anew there.
@@ -271,31 +276,11 @@ class Stepper:
             raise OptionError("this stepper is closed; make another one")
         run = self._run
         at = run.first + run.done
-        for k, (controller, every) in enumerate(zip(self._controllers, self._every, strict=True)):
-            if at % every == 0:
-                self.set(self._outputs(controller, k))
-            n = min(n, every - at % every)
-        rows = run.step(min(n, CHUNK_ROWS))
+        for k in self._controllers.due(at):
+            self.set(self._controllers.outputs(k, self.t, self.q, self.u, self.system.parameters))
+        rows = run.step(min(n, self._controllers.until_next(at), CHUNK_ROWS))
         self._complain()
         return rows
-
-    def _outputs(self, controller: SampledController, k: int) -> Mapping[str, float]:
-        """What a controller says now; its own state goes on."""
-        if controller.state is None:
-            outputs = controller.function(self.t, self.q, self.u)
-        else:
-            both = controller.function(self.t, self.q, self.u, self._x[k])
-            if not isinstance(both, tuple) or len(both) != 2:
-                raise OptionError(
-                    f"a controller with a state returns two things, {{name: value}} and the new state; got {both!r}"
-                )
-            outputs, self._x[k] = both
-        if not isinstance(outputs, Mapping):
-            names = ", ".join(self.system.parameters) or "none"
-            raise OptionError(
-                f"a controller returns values of parameters by name, such as {{'F': 2.0}}, got {outputs!r}; parameters: {names}"
-            )
-        return outputs
 
     def _complain(self) -> None:
         failure = self._run.failure
