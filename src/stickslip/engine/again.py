@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stickslip.engine.residual import gather, gather_lane, is_idle, scale_laws
+from stickslip.engine.residual import call_instances, gather, gather_lane, is_idle
 from stickslip.engine.tables import Tables
 from stickslip.engine.work import IDLE, Work
 from stickslip.jit import jit_bare, jit_inline
@@ -16,7 +16,13 @@ from stickslip.native.lanes import LANES
 
 
 @jit_bare
-def call_again(tables: Tables, k: int, memory: np.ndarray, work: Work, prox: float) -> int:
+def call_all(tables: Tables, k: int, memory: np.ndarray, work: Work) -> None:
+    """Values and derivatives of all instances of problem k that are not idle."""
+    call_instances(tables, k, memory, work, True, False, 0.0, 1.0)
+
+
+@jit_bare
+def call_again(tables: Tables, k: int, memory: np.ndarray, work: Work) -> int:
     """The values of all instances of problem k that are not idle; how many of them were idle before.
 
     These are evaluated with derivatives, behind all others. What becomes idle is evaluated nevertheless.
@@ -36,7 +42,6 @@ def call_again(tables: Tables, k: int, memory: np.ndarray, work: Work, prox: flo
                     work.filled[0] += group.n_out
                     gather(tables, group.inputs, group.n_in, row, memory, work)
                     call_kernel(group.kernel, work.inputs, 0, work.outputs, offset)
-                    scale_laws(tables, k, g, row, offset, work, prox, 1.0)
                     woken += 1
             elif group.wide_values != 0:
                 if lane > 0 and offset != first + lane * group.n_out:

@@ -1,7 +1,8 @@
 """What a stage must be made of to be swept, and where the numbers of its contacts lie: once per program, before any contact.
 
 Kernels of contacts have the same outputs for all instances of a kind. So which output is which entry of G, B and A
-(`contact_rows`) is written down once, as moves (output, target), and linearising a contact is a loop over moves.
+(`contact_rows`) is written down once: for each entry of the rows of G and B its output, or -1, and for the few others moves
+(output, target).
 """
 
 from __future__ import annotations
@@ -17,26 +18,29 @@ from stickslip.nonsmooth.cones import BALL, NORMAL
 
 SIZE = 6  # velocities of a body
 # Columns of Plan.groups: in the integers of an instance, where those of its bodies and of its multipliers are; outputs that are
-# derivatives of multipliers by their unknowns; where its moves begin: derivatives of y by velocities, of smooth rows by
-# multipliers, of the radius by the normal multiplier, of smooth rows by velocities of the same body; and where they end.
-COLUMN_A, COLUMN_B, HOME_OF_N, HOME_OF_F, SLOPE_OF_N, SLOPE_OF_F, ALONG_0, ACROSS_0, MU_0, BLOCK_0, END = range(11)
+# derivatives of multipliers by their unknowns; where its moves begin: derivatives of the radius by the normal multiplier, of
+# smooth rows by velocities of the same body; and where they end.
+COLUMN_A, COLUMN_B, HOME_OF_N, HOME_OF_F, SLOPE_OF_N, SLOPE_OF_F, MU_0, BLOCK_0, END = range(9)
 
 
 class Bodies(NamedTuple):
-    """Of a stage: the body of each smooth unknown, the first unknown and the number of unknowns of each body, and where the
-    first unknown of all lies in the memory.
+    """Of a stage: the body of each smooth unknown and its place among SIZE places for each body, the first unknown and the
+    number of unknowns of each body, and where the first unknown of all lies in the memory.
     """
 
     of: np.ndarray
+    slot: np.ndarray
     first: np.ndarray
     size: np.ndarray
     home: int
 
 
 class Plan(NamedTuple):
-    """The moves of all groups of a program."""
+    """Of all groups of a program: outputs that are rows of G and B, and moves."""
 
     groups: np.ndarray
+    along: np.ndarray  # (groups, 3 WIDTH): derivatives of y by velocities
+    across: np.ndarray  # derivatives of smooth rows by multipliers
     moves: np.ndarray
 
 
@@ -59,27 +63,34 @@ def bodies_of(program: Program, k: int) -> Bodies | None:
                 return None
         elif _moves(tables, group, n) is None:
             return None
-    return Bodies(of, first, size, int(smooth["start"][0]))
+    slot = SIZE * of + np.arange(n) - first[of]
+    return Bodies(of, slot, first, size, int(smooth["start"][0]))
 
 
 def plan_of(program: Program) -> Plan:
-    """The moves of all groups that can be swept."""
+    """The outputs and moves of all groups that can be swept."""
     tables, moves = program.tables, [np.zeros((0, 2), np.int64)]
     groups, length = np.zeros((len(tables.groups), END + 1), np.int64), 0
+    rows = np.full((2, len(tables.groups), 3 * WIDTH), -1, np.int32)
     for problem in tables.problems:
         for g in range(problem["group_0"], problem["group_1"]):
             found = _moves(tables, tables.groups[g], int(problem["n_smooth"]))
             if found is not None:
-                own, lists = found
+                own, filled, lists = found
+                for side, outputs in zip(rows, filled, strict=True):
+                    side[g, list(outputs)] = list(outputs.values())
                 ends = length + np.cumsum([0, *map(len, lists)])
                 groups[g] = *own, *ends
                 moves += [np.array(each, np.int64).reshape(-1, 2) for each in lists]
                 length = int(ends[-1])
-    return Plan(groups, np.concatenate(moves))
+    along, across = rows
+    return Plan(groups, along, across, np.concatenate(moves))
 
 
-def _moves(tables: Tables, group: Any, n: int) -> tuple[list[int], list[list[tuple[int, int]]]] | None:
-    """Columns and moves of a kind of contacts; None if it has another form."""
+def _moves(
+    tables: Tables, group: Any, n: int
+) -> tuple[list[int], tuple[dict[int, int], dict[int, int]], list[list[tuple[int, int]]]] | None:
+    """Columns, outputs of rows and moves of a kind of contacts; None if it has another form."""
     laws = tables.laws[group["law_0"] : group["law_1"]]
     kinds = laws["kind"].tolist()
     if kinds not in ([NORMAL], [NORMAL, BALL]) or (laws["rows"] > 2).any() or (laws["own"] != 1).any():
@@ -94,16 +105,19 @@ def _moves(tables: Tables, group: Any, n: int) -> tuple[list[int], list[list[tup
     row_of = {int(laws[0]["unknown"]): 0}
     for law in laws[1:]:
         row_of |= {int(law["unknown"]) + a: 1 + a for a in range(int(law["rows"]))}
-    along, across, mu, block = [], [], [], []
+    along: dict[int, int] = {}
+    across: dict[int, int] = {}
+    mu, block = [], []
     for first, law in zip((0, 1), laws, strict=False):
         for e in tables.entries[law["y_0"] : law["y_end"]]:
-            if int(e["unknown"]) not in slot:
+            at = WIDTH * (first + int(e["row"])) + place(*slot[int(e["unknown"])]) if int(e["unknown"]) in slot else -1
+            if at < 0 or at in along:
                 return None
-            along.append((int(e["output"]), WIDTH * (first + int(e["row"])) + place(*slot[int(e["unknown"])])))
+            along[at] = int(e["output"])
     for e in tables.entries[group["entry_0"] : group["entry_1"]]:
         i, j, output = int(e["row"]), int(e["unknown"]), int(e["output"])
         if i in slot and j in row_of:
-            across.append((output, WIDTH * row_of[j] + place(*slot[i])))
+            across[WIDTH * row_of[j] + place(*slot[i])] = output
         elif i in slot and j in slot and slot[i][0] == slot[j][0]:
             block.append((output, SIZE**2 * slot[i][0] + SIZE * slot[i][1] + slot[j][1]))
         elif i in slot and j not in slot:
@@ -115,7 +129,7 @@ def _moves(tables: Tables, group: Any, n: int) -> tuple[list[int], list[list[tup
     homes = [int(column[int(law["unknown"])]) for law in (laws[0], laws[-1])]
     slopes = [int(tables.entries[int(law["y_end"])]["output"]) for law in (laws[0], laws[-1])]
     own = [columns[0], columns[1] if len(columns) == 2 else -1, *homes, *slopes]
-    return own, [along, across, mu, block]
+    return own, (along, across), [mu, block]
 
 
 def _uncoupled(tables: Tables, group: Any, of: np.ndarray) -> bool:

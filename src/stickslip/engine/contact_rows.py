@@ -20,8 +20,6 @@ from math import sqrt
 import numpy as np
 
 from stickslip.engine.contact_plan import (
-    ACROSS_0,
-    ALONG_0,
     BLOCK_0,
     COLUMN_A,
     COLUMN_B,
@@ -46,6 +44,8 @@ from stickslip.engine.contact_state import (
     GROUP,
     HOME_F,
     HOME_N,
+    MARK_F,
+    MARK_N,
     MU,
     OFFSET,
     OMEGA,
@@ -53,6 +53,8 @@ from stickslip.engine.contact_state import (
     R_N,
     ROWS,
     SECOND,
+    SIZE_F,
+    SIZE_N,
     SLOPE_F,
     SLOPE_N,
     STAYS_OPEN,
@@ -68,7 +70,6 @@ from stickslip.engine.tables import Tables
 from stickslip.engine.work import IDLE, Work
 from stickslip.jit import jit_bare, jit_inline
 from stickslip.native.wide import WIDTH
-from stickslip.nonsmooth.cones import OFF
 
 
 @jit_bare
@@ -76,14 +77,14 @@ def set_up(
     tables: Tables, k: int, memory: np.ndarray, work: Work, bodies: Bodies, plan: Plan, s: Sweeping, tolerance: float
 ) -> int:
     """Linearise the stage that was evaluated last; its contacts, or -1 where it has some that cannot be swept."""
-    count = _set_directions(tables, k, memory, work, bodies, plan, s)
+    count = set_directions(tables, k, memory, work, bodies, plan, s)
     if count >= 0:
-        set_values(tables, memory, work, bodies, s, count, tolerance)
+        set_values(tables, k, memory, work, bodies, s, count, tolerance)
     return count
 
 
 @jit_inline
-def _set_directions(
+def set_directions(
     tables: Tables, k: int, memory: np.ndarray, work: Work, bodies: Bodies, plan: Plan, s: Sweeping
 ) -> int:
     """What the linearised stage takes from derivatives; its contacts, or -1."""
@@ -100,8 +101,8 @@ def _set_directions(
             for i in range(first, kind.count, STRIDE):
                 offset = work.offset[group.instance + i]
                 if offset != IDLE:
-                    row, element = kind.first + i * kind.width, group.element + i * (group.law_1 - group.law_0)
-                    added = _set_contact(tables, g, row, offset, element, memory, work, bodies, plan, s, count)
+                    row = kind.first + i * kind.width
+                    added = _set_contact(tables, k, g, row, offset, memory, work, bodies, plan, s, count)
                     if added < 0:
                         return -1
                     count += added
@@ -110,62 +111,100 @@ def _set_directions(
 
 @jit_inline
 def _set_bodies(tables: Tables, k: int, work: Work, bodies: Bodies, plan: Plan, s: Sweeping) -> bool:
-    """Blocks of bodies and their inverses, and steps without any change of multipliers."""
-    problem = tables.problems[k]
-    for b in range(s.A.shape[0]):
+    """Inverses of the blocks of all bodies; those of balls are diagonal, and take a sixth of the memory."""
+    for b in range(s.inverse.shape[0]):
+        s.diagonal[b] = True
         for i in range(SIZE):
-            for j in range(SIZE):
-                s.A[b, i, j] = 0.0
-    for g in range(problem.group_0, problem.group_1):
-        group = tables.groups[g]
-        kind, first, own = tables.kinds[group.kind], group.unknowns, plan.groups[g]
-        row = kind.first
-        for instance in range(group.instance, group.instance + kind.count):
-            offset = work.offset[instance]
-            if offset == IDLE:
-                pass
-            elif group.law < group.law_1:
-                # What a contact force says about another body's velocity is left to the next linearisation.
-                for m in range(own[BLOCK_0], own[END]):
-                    move = plan.moves[m]
-                    b = bodies.of[tables.dofs[row + own[COLUMN_B if move[1] >= SIZE * SIZE else COLUMN_A]]]
-                    at = move[1] % (SIZE * SIZE)
-                    s.A[b, at // SIZE, at % SIZE] += work.outputs[offset + move[0]]
-            else:
-                for e in range(group.entry_0, group.entry_1):
-                    entry = tables.entries[e]
-                    p, q = tables.places[first + entry.row], tables.places[first + entry.unknown]
-                    i, j = p.start + tables.dofs[row + p.column], q.start + tables.dofs[row + q.column]
-                    b = bodies.of[i]
-                    s.A[b, i - bodies.first[b], j - bodies.first[b]] += work.outputs[offset + entry.output]
-            row += kind.width
+            s.inverse[b, i] = 0.0
+    if not _add_blocks(tables, k, work, bodies, plan, s, True):
+        for b in range(s.A.shape[0]):
+            if not s.diagonal[b]:
+                for i in range(SIZE):
+                    for j in range(SIZE):
+                        s.A[b, i, j] = 0.0
+        _add_blocks(tables, k, work, bodies, plan, s, False)
     regular = True
-    for b in range(s.A.shape[0]):
-        regular = _invert(s.A[b], s.diagonal, b) and regular
+    for b in range(s.inverse.shape[0]):
+        if s.diagonal[b]:
+            for i in range(SIZE):
+                regular = regular and (s.inverse[b, i] != 0.0 or i >= bodies.size[b])
+                s.inverse[b, i] = 1.0 / s.inverse[b, i] if i < bodies.size[b] else 1.0
+        else:
+            regular = _invert(s.A[b]) and regular
     return regular
 
 
 @jit_inline
+def _add_blocks(
+    tables: Tables, k: int, work: Work, bodies: Bodies, plan: Plan, s: Sweeping, diagonals: bool
+) -> bool:  # fmt: skip
+    """Derivatives of the rows of bodies by their velocities: the diagonals, or the blocks that are not diagonal.
+
+    Whether all blocks are diagonal.
+    """
+    problem, all_diagonal = tables.problems[k], True
+    for g in range(problem.group_0, problem.group_1):
+        group = tables.groups[g]
+        kind, first, own, row = tables.kinds[group.kind], group.unknowns, plan.groups[g], tables.kinds[group.kind].first
+        contact = group.law < group.law_1
+        # What a contact force says about another body's velocity is left to the next linearisation.
+        begin, end = (own[BLOCK_0], own[END]) if contact else (group.entry_0, group.entry_1)
+        if begin == end:
+            continue
+        for instance in range(group.instance, group.instance + kind.count):
+            offset = work.offset[instance]
+            if offset != IDLE:
+                for e in range(begin, end):
+                    if contact:
+                        move = plan.moves[e]
+                        b = bodies.of[tables.dofs[row + own[COLUMN_B if move[1] >= SIZE * SIZE else COLUMN_A]]]
+                        value, at = work.outputs[offset + move[0]], move[1] % (SIZE * SIZE)
+                        i, j = at // SIZE, at % SIZE
+                    else:
+                        entry = tables.entries[e]
+                        p, q = tables.places[first + entry.row], tables.places[first + entry.unknown]
+                        i, j = p.start + tables.dofs[row + p.column], q.start + tables.dofs[row + q.column]
+                        b, value = bodies.of[i], work.outputs[offset + entry.output]
+                        i, j = i - bodies.first[b], j - bodies.first[b]
+                    if not diagonals:
+                        if not s.diagonal[b]:
+                            s.A[b, i, j] += value
+                    elif i == j:
+                        s.inverse[b, i] += value
+                    elif value != 0.0:
+                        s.diagonal[b], all_diagonal = False, False
+            row += kind.width
+    return all_diagonal
+
+
+@jit_inline
 def _set_contact(
-    tables: Tables, g: int, row: int, offset: int, element: int, memory: np.ndarray, work: Work, bodies: Bodies,
-    plan: Plan, s: Sweeping, c: int,
+    tables: Tables, k: int, g: int, row: int, offset: int, memory: np.ndarray, work: Work, bodies: Bodies, plan: Plan,
+    s: Sweeping, c: int,
 ) -> int:  # fmt: skip
     """Rows of one contact; 1, or 0 if it does not take part, or -1 if it has a form that cannot be swept."""
     group, outputs, own, moves = tables.groups[g], work.outputs, plan.groups[g], plan.moves
     normal, friction = tables.laws[group.law], tables.laws[group.law_1 - 1]
     rows = friction.rows if group.law_1 - group.law == 2 else 0
-    if work.branch[element + group.law - group.law_0] == OFF:
-        return 0 if rows == 0 or work.branch[element + group.law_1 - 1 - group.law_0] == OFF else -1
-    if rows > 0 and work.branch[element + group.law_1 - 1 - group.law_0] == OFF:
+    if _is_off(tables, group.law, row, memory):
+        return 0 if rows == 0 or _is_off(tables, group.law_1 - 1, row, memory) else -1
+    if rows > 0 and _is_off(tables, group.law_1 - 1, row, memory):
         rows = 0
     stays_open = normal.open_where >= 0 and memory[normal.open_where + tables.dofs[row + normal.column]] > 0.0
+    mark_N = normal.mark + tables.dofs[row + normal.column] if normal.mark >= 0 else -1
+    mark_F = friction.mark + tables.dofs[row + friction.column] if rows > 0 and friction.mark >= 0 else -1
     if stays_open:
         nothing = outputs[offset + normal.z] == 0.0
         for r in range(rows):
             nothing = nothing and outputs[offset + friction.z + r] == 0.0
+        if nothing and rows > 0 and outputs[offset + friction.radius] > 0.0:
+            return -1  # friction without a normal force
         if nothing:
+            for mark in (mark_N, mark_F):
+                if mark >= 0:
+                    memory[mark] = 1.0
             return 0
-    who, info, numbers, ground = s.who[c], s.info[c], s.numbers[c], s.A.shape[0]
+    who, info, numbers, ground = s.who[c], s.info[c], s.numbers[c], s.inverse.shape[0]
     a, b = bodies.of[tables.dofs[row + own[COLUMN_A]]], ground
     if own[COLUMN_B] >= 0:
         b = bodies.of[tables.dofs[row + own[COLUMN_B]]]
@@ -173,17 +212,14 @@ def _set_contact(
         return -1
     who[FIRST], who[SECOND], who[ROWS], who[GROUP], who[OFFSET] = a, b, rows, g, offset
     who[HOME_N], who[STAYS_OPEN] = normal.home + tables.dofs[row + own[HOME_OF_N]], stays_open
+    who[MARK_N], who[MARK_F] = mark_N, mark_F
     who[HOME_F] = friction.home + tables.dofs[row + own[HOME_OF_F]] if rows > 0 else 0
     G, T, at = s.G_flat, s.T_flat, 3 * WIDTH * c
-    for i in range(at, at + 3 * WIDTH):
-        G[i], T[i] = 0.0, 0.0
-    last = WIDTH * (1 + rows)  # the friction of a contact may not apply
-    for m in range(own[ALONG_0], own[ACROSS_0]):
-        if moves[m, 1] < last:
-            G[at + moves[m, 1]] += outputs[offset + moves[m, 0]]
-    for m in range(own[ACROSS_0], own[MU_0]):
-        if moves[m, 1] < last:
-            T[at + moves[m, 1]] += outputs[offset + moves[m, 0]]
+    along_row, across_row, last = plan.along[g], plan.across[g], WIDTH * (1 + rows)  # friction may not apply
+    for i in range(3 * WIDTH):
+        j, m = along_row[i], across_row[i]
+        G[at + i] = outputs[offset + j] if j >= 0 and i < last else 0.0
+        T[at + i] = outputs[offset + m] if m >= 0 and i < last else 0.0
     slope_N, slope_F = outputs[offset + own[SLOPE_OF_N]], outputs[offset + own[SLOPE_OF_F]] if rows > 0 else 1.0
     end = at + WIDTH * (1 + rows)
     s_N, s_F = _unit(G, T, at, at + WIDTH, slope_N), _unit(G, T, at + WIDTH, end, slope_F) if rows > 0 else 1.0
@@ -209,7 +245,11 @@ def _set_contact(
     if gap:
         s.gaps[0] = 1
     numbers[R_N], numbers[R_F], numbers[D_1], numbers[D_2] = OMEGA / d_N, OMEGA / d_F if rows > 0 else 0.0, d_1, d_2
-    numbers[W_N], numbers[W_F] = d_N * s_N / (ENOUGH_GAP if gap else ENOUGH), d_F * s_F / ENOUGH
+    info[SIZE_N], info[SIZE_F] = _size(tables, k, g, group.law, row, work), 1.0
+    if rows > 0:
+        info[SIZE_F] = _size(tables, k, g, group.law_1 - 1, row, work)
+    numbers[W_N] = d_N * s_N / ((ENOUGH_GAP if gap else ENOUGH) * info[SIZE_N])
+    numbers[W_F] = d_F * s_F / (ENOUGH * info[SIZE_F])
     info[D_N], info[D_F], info[SLOPE_N], info[SLOPE_F], info[UNIT_N], info[UNIT_F] = (
         d_N,
         d_F,
@@ -218,6 +258,7 @@ def _set_contact(
         s_N,
         s_F,
     )
+    s.weight[3 * c], s.weight[3 * c + 1], s.weight[3 * c + 2] = d_N, d_F, d_F
     numbers[MU] = 0.0
     if rows > 0 and not stays_open:
         for m in range(own[MU_0], own[BLOCK_0]):
@@ -226,12 +267,28 @@ def _set_contact(
 
 
 @jit_inline
+def _is_off(tables: Tables, b: int, row: int, memory: np.ndarray) -> bool:
+    """Whether a law does not apply."""
+    law = tables.laws[b]
+    at = tables.dofs[row + law.column]
+    only, but = law.only_where, law.except_where
+    return (only >= 0 and not memory[only + at] > 0.0) or (but >= 0 and memory[but + at] > 0.0)
+
+
+@jit_inline
+def _size(tables: Tables, k: int, g: int, b: int, row: int, work: Work) -> float:
+    """Of what the rows of a law measure."""
+    place = tables.places[tables.groups[g].unknowns + tables.laws[b].unknown]
+    return work.sizes[tables.problems[k].order + place.start + tables.dofs[row + place.column]]
+
+
+@jit_inline
 def _unit(G: np.ndarray, T: np.ndarray, first: int, last: int, slope: float) -> float:
     """dy/dx in units of dr/dz: 1 for velocities, dt or so for gaps."""
     y, r = 0.0, 0.0
-    for i in range(first, last):
-        y += G[i] * G[i]
-        r += T[i] * T[i]
+    for i in range(first, last, WIDTH):
+        y += _dot(G, i, G, i)
+        r += _dot(T, i, T, i)
     return sqrt(y / r) * abs(slope) if r > 0.0 else 0.0
 
 
@@ -252,9 +309,9 @@ def _respond_to(s: Sweeping, b: int, t: np.ndarray, at: int, side: int) -> None:
     A, p, q = s.A, at + 4 * side, at + 8 + 2 * side
     if s.diagonal[b]:
         for i in range(4):
-            t[p + i] *= A[b, i, i]
-        t[q] *= A[b, 4, 4]
-        t[q + 1] *= A[b, 5, 5]
+            t[p + i] *= s.inverse[b, i]
+        t[q] *= s.inverse[b, 4]
+        t[q + 1] *= s.inverse[b, 5]
         return
     t0, t1, t2, t3, t4, t5 = t[p], t[p + 1], t[p + 2], t[p + 3], t[q], t[q + 1]
     for i in range(SIZE):
@@ -266,23 +323,14 @@ def _respond_to(s: Sweeping, b: int, t: np.ndarray, at: int, side: int) -> None:
 
 
 @jit_inline
-def _invert(A: np.ndarray, is_diagonal: np.ndarray, b: int) -> bool:
+def _invert(A: np.ndarray) -> bool:
     """A block in place, by Gauss-Jordan without pivoting; rows of velocities that a body does not have become unit rows."""
-    diagonal = True
     for i in range(SIZE):
         empty = True
         for j in range(SIZE):
             empty = empty and A[i, j] == 0.0
-            diagonal = diagonal and (i == j or A[i, j] == 0.0)
         if empty:
             A[i, i] = 1.0
-    is_diagonal[b] = diagonal
-    if diagonal:
-        for i in range(SIZE):
-            if A[i, i] == 0.0:
-                return False
-            A[i, i] = 1.0 / A[i, i]
-        return True
     for p in range(SIZE):
         pivot = A[p, p]
         if not abs(pivot) > 0.0:

@@ -7,20 +7,22 @@ from typing import NamedTuple
 import numpy as np
 
 from stickslip.engine.contact_plan import SIZE
-from stickslip.native.wide import WIDTH
+from stickslip.native import sums
+from stickslip.native.wide import ROW, WIDTH
 
-MEMORY = 5  # differences of the acceleration in `contact_sweeps`
+MEMORY = sums.ROWS  # differences of the acceleration in `contact_sweeps`
 OMEGA = 1.4  # over-relaxation of the sweeps
 DEAD = 0.2
 ENOUGH, ENOUGH_GAP = 0.9, 0.02  # shares of the tolerance that a solve aims at, of velocities and of gaps
 # Columns of Sweeping.numbers, what a sweep reads: friction coefficient and constant radius, OMEGA over the Delassus diagonals,
 # what a normal multiplier does to the slips, what a change of multipliers is in the unit of a row and of its goal.
 MU, RADIUS, R_N, R_F, D_1, D_2, W_N, W_F = range(8)
-# Columns of Sweeping.info: Delassus diagonals, derivatives of multipliers by their unknowns, units of rows.
-D_N, D_F, SLOPE_N, SLOPE_F, UNIT_N, UNIT_F = range(6)
+# Columns of Sweeping.info: Delassus diagonals, derivatives of multipliers by their unknowns, units of rows, and the sizes of
+# what they measure (1, unless the model is very small or large).
+D_N, D_F, SLOPE_N, SLOPE_F, UNIT_N, UNIT_F, SIZE_N, SIZE_F = range(8)
 # Columns of Sweeping.who: bodies (the last one is the ground), where the unknowns lie in the memory, components of friction;
-# the group and where its outputs begin; whether it stays open in this stage.
-FIRST, SECOND, HOME_N, HOME_F, ROWS, GROUP, OFFSET, STAYS_OPEN = range(8)
+# the group and where its outputs begin; whether it stays open in this stage; where its laws are marked as closed, or -1.
+FIRST, SECOND, HOME_N, HOME_F, ROWS, GROUP, OFFSET, STAYS_OPEN, MARK_N, MARK_F = range(10)
 STRIDE = 17  # contacts that follow each other share no body, so that a processor can begin the next before one is done
 NEVER = 1e300  # the velocity of a contact that stays open
 
@@ -28,8 +30,9 @@ NEVER = 1e300  # the velocity of a contact that stays open
 class Sweeping(NamedTuple):
     """A linearised stage: blocks of bodies, rows of contacts, and the history of the acceleration."""
 
-    A: np.ndarray  # (bodies, 6, 6), then its inverse
-    diagonal: np.ndarray  # whether it is
+    inverse: np.ndarray  # (bodies, 6): 1/diagonal of blocks that are diagonal
+    diagonal: np.ndarray  # whether they are
+    A: np.ndarray  # (bodies, 6, 6): inverses of blocks that are not
     v: np.ndarray  # (bodies + 1, 6): steps of the smooth unknowns; the ground's are 0
     v_flat: np.ndarray  # the same numbers in a row
     free: np.ndarray  # the same without any change of the multipliers
@@ -44,25 +47,29 @@ class Sweeping(NamedTuple):
     z: np.ndarray
     z_flat: np.ndarray
     z_0: np.ndarray
+    weight: np.ndarray  # by multiplier, its Delassus diagonal: the measure of the acceleration
     gaps: np.ndarray  # whether a row is a gap
+    errors: np.ndarray  # the largest violation of a normal law
     history: np.ndarray  # (2 MEMORY + 3, 3 contacts)
     speeds: np.ndarray  # (MEMORY + 1, 6 bodies)
     small: np.ndarray  # (2 MEMORY + 1, MEMORY): matrix, factor and right-hand side of the acceleration
+    sums: np.ndarray  # (2 MEMORY): of products
 
 
 def sweeping(bodies: int, contacts: int) -> Sweeping:
     """Room for a stage."""
     v, z = np.zeros((bodies + 1, SIZE)), np.zeros((contacts, 3))
-    G, T = np.zeros((contacts, 3, WIDTH)), np.zeros((contacts, 3, WIDTH))
+    G, T = np.zeros((contacts, 3, WIDTH), ROW), np.zeros((contacts, 3, WIDTH), ROW)
     return Sweeping(
-        np.zeros((bodies, SIZE, SIZE)),
+        np.zeros((bodies, SIZE)),
         np.zeros(bodies, np.bool_),
+        np.zeros((bodies, SIZE, SIZE)),
         v,
         v.reshape(-1),
         np.zeros((bodies, SIZE)),
-        np.zeros((contacts, 8), np.int32),
+        np.zeros((contacts, 10), np.int32),
         np.zeros((contacts, 8)),
-        np.zeros((contacts, 6)),
+        np.zeros((contacts, 8)),
         G,
         G.reshape(-1),
         T,
@@ -71,8 +78,11 @@ def sweeping(bodies: int, contacts: int) -> Sweeping:
         z,
         z.reshape(-1),
         np.zeros((contacts, 3)),
+        np.zeros(3 * contacts),
         np.zeros(1, np.int64),
+        np.zeros(1),
         np.zeros((2 * MEMORY + 3, 3 * contacts)),
         np.zeros((MEMORY + 1, SIZE * (bodies + 1))),
         np.zeros((2 * MEMORY + 1, MEMORY)),
+        np.zeros(2 * MEMORY),
     )

@@ -22,8 +22,6 @@ from stickslip.engine.contact_plan import SIZE
 from stickslip.engine.contact_state import (
     D_1,
     D_2,
-    D_F,
-    D_N,
     FIRST,
     MEMORY,
     MU,
@@ -37,6 +35,7 @@ from stickslip.engine.contact_state import (
     Sweeping,
 )
 from stickslip.jit import jit_bare
+from stickslip.native.sums import sum_products
 from stickslip.native.wide import WIDTH, along, push
 
 PERIOD = 3
@@ -99,11 +98,11 @@ def natural_map(s: Sweeping, count: int) -> float:
 def accelerated(s: Sweeping, count: int, goal: float, most: int) -> tuple[int, float]:
     """Sweeps with acceleration until the natural map is below the goal; sweeps, and the residual."""
     n, n_v = 3 * count, s.v.size
-    z, v = s.z_flat, s.v_flat
+    z, v, weight = s.z_flat, s.v_flat, s.weight
     dF, dG = s.history[:MEMORY], s.history[MEMORY : 2 * MEMORY]
     f, f_old, g_old = s.history[2 * MEMORY], s.history[2 * MEMORY + 1], s.history[2 * MEMORY + 2]
     dV, v_old = s.speeds[:MEMORY], s.speeds[MEMORY]
-    A, C, gamma = s.small[:MEMORY], s.small[MEMORY : 2 * MEMORY], s.small[2 * MEMORY]
+    A, C, gamma, sums = s.small[:MEMORY], s.small[MEMORY : 2 * MEMORY], s.small[2 * MEMORY], s.sums
     filled, last, done, begun = 0, -1.0, 0, 0
     while done < most:
         if done >= begun + RESTART:
@@ -116,59 +115,71 @@ def accelerated(s: Sweeping, count: int, goal: float, most: int) -> tuple[int, f
                 residual = natural_map(s, count)
                 if residual < goal:
                     return done, residual
-        square = 0.0
-        for c in range(count):
-            f[3 * c] = (z[3 * c] - f[3 * c]) * s.info[c, D_N]
-            f[3 * c + 1] = (z[3 * c + 1] - f[3 * c + 1]) * s.info[c, D_F]
-            f[3 * c + 2] = (z[3 * c + 2] - f[3 * c + 2]) * s.info[c, D_F]
-        square = _dot(f, f, n)
+        for i in range(n):
+            f[i] = (z[i] - f[i]) * weight[i]
+        square = _square(f, n)
         if not square < np.inf:
             break
+        k = -1  # the new difference, if there is one
         if square > last and last >= 0.0:
             filled, last = 0, square  # no history while it grows
         else:
             if last >= 0.0:
                 k = filled % MEMORY
                 filled += 1
-                for i in range(n):
-                    dF[k, i], dG[k, i] = f[i] - f_old[i], z[i] - g_old[i]
-                for i in range(n_v):
-                    dV[k, i] = v[i] - v_old[i]
-                for j in range(min(filled, MEMORY)):
-                    A[k, j] = _dot(dF[k], dF[j], n)
-                    A[j, k] = A[k, j]
             last = square if last < 0.0 else min(last, square)
+        if k >= 0:
+            for i in range(n):
+                dF[k, i], dG[k, i] = f[i] - f_old[i], z[i] - g_old[i]
+            for i in range(n_v):
+                dV[k, i] = v[i] - v_old[i]
         for i in range(n):
             f_old[i], g_old[i] = f[i], z[i]
         for i in range(n_v):
             v_old[i] = v[i]
-        h, trace = min(filled, MEMORY), 0.0
-        for k in range(h):
-            gamma[k] = _dot(dF[k], f, n)
-            trace += A[k, k]
-        if trace == 0.0 or done >= most:
+        if k < 0 or done >= most:
             continue  # end with a sweep, so that the multipliers lie in their cones
-        _small_solve(A, C, gamma, h, 1e-10 * trace)
-        for k in range(h):
-            for i in range(n):
-                z[i] -= gamma[k] * dG[k, i]
-            for i in range(n_v):
-                v[i] -= gamma[k] * dV[k, i]
+        h, trace = min(filled, MEMORY), 0.0
+        sum_products(dF, k, f, n, sums)
+        for j in range(MEMORY):
+            gamma[j] = sums[MEMORY + j] if j < h else 0.0
+        for j in range(h):
+            A[k, j], A[j, k] = sums[j], sums[j]
+        for j in range(h):
+            trace += A[j, j]
+        if trace > 0.0:
+            _small_solve(A, C, gamma, h, 1e-10 * trace)
+            _extrapolate(z, dG, gamma, h, n)
+            _extrapolate(v, dV, gamma, h, n_v)
     return done, natural_map(s, count)
 
 
 @jit_bare
-def _dot(a: np.ndarray, b: np.ndarray, n: int) -> float:
+def _extrapolate(z: np.ndarray, d: np.ndarray, gamma: np.ndarray, h: int, n: int) -> None:
+    """z - gamma d of the first h differences; all at once where there are as many as there can be."""
+    if h < MEMORY:
+        for k in range(h):
+            for i in range(n):
+                z[i] -= gamma[k] * d[k, i]
+        return
+    d_0, d_1, d_2, d_3, d_4 = d[0], d[1], d[2], d[3], d[4]
+    g_0, g_1, g_2, g_3, g_4 = gamma[0], gamma[1], gamma[2], gamma[3], gamma[4]
+    for i in range(n):
+        z[i] -= ((g_0 * d_0[i] + g_1 * d_1[i]) + (g_2 * d_2[i] + g_3 * d_3[i])) + g_4 * d_4[i]
+
+
+@jit_bare
+def _square(a: np.ndarray, n: int) -> float:
     """Four partial sums, which the compiler can add side by side without changing the result from run to run."""
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
     m = n - n % 4
     for i in range(0, m, 4):
-        s0 += a[i] * b[i]
-        s1 += a[i + 1] * b[i + 1]
-        s2 += a[i + 2] * b[i + 2]
-        s3 += a[i + 3] * b[i + 3]
+        s0 += a[i] * a[i]
+        s1 += a[i + 1] * a[i + 1]
+        s2 += a[i + 2] * a[i + 2]
+        s3 += a[i + 3] * a[i + 3]
     for i in range(m, n):
-        s0 += a[i] * b[i]
+        s0 += a[i] * a[i]
     return (s0 + s1) + (s2 + s3)
 
 

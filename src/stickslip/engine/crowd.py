@@ -1,7 +1,7 @@
 """Many contacts at once: what a run does with a stage before Newton's method is asked.
 
-The loop evaluates a stage and stops. A crowd linearises it, solves that by sweeps, evaluates it again, and so on until no gap
-and no slip changes any more. The result goes back to the loop, which accepts it with a residual below the tolerance. Where
+The loop stops at a stage. A crowd evaluates and linearises it, solves that by sweeps, evaluates it again, and so on until its
+residual is below the tolerance and no gap changes any more. Then the loop goes on after it. Where
 sweeps hit their cap, Newton's method for the linearised stage, or the robust solver of `nonsmooth`, find another start, body by
 body, and sweeps go on from there, then Newton's method for the stage. Where that does not help either, the stage goes to the
 attempts of all other runs.
@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from stickslip.engine.again import call_again
+from stickslip.engine.again import call_again, call_all
 from stickslip.engine.contact_plan import SIZE, Bodies, Plan, bodies_of, plan_of
-from stickslip.engine.contact_rows import set_up
+from stickslip.engine.contact_rows import set_directions, set_up
 from stickslip.engine.contact_state import (
     DEAD,
     ENOUGH_GAP,
@@ -32,10 +32,10 @@ from stickslip.engine.contact_state import (
 from stickslip.engine.contact_sweeps import accelerated
 from stickslip.engine.contact_values import respond, set_values, take_step, worst_gap
 from stickslip.engine.crowd_kernels import prepare_many
-from stickslip.engine.local import evaluate_all, evaluate_stage
+from stickslip.engine.local import evaluate_stage
+from stickslip.engine.newton import GUESS
 from stickslip.engine.program import Program
 from stickslip.engine.rescue import Unknowns
-from stickslip.engine.residual import set_residual
 from stickslip.engine.tables import Tables
 from stickslip.engine.work import SOLVE_STAGE, Options, Work
 from stickslip.jit import jit_bare
@@ -80,31 +80,39 @@ def sweep_stage(
     tables: Tables, k: int, memory: np.ndarray, work: Work, options: Options, bodies: Bodies, plan: Plan, room: Sweeping,
     most: int,
 ) -> tuple[int, float, int, int]:  # fmt: skip
-    """Linearise stage k, which was just evaluated, sweep, evaluate it, and so on, at most so often, until it is solved.
+    """Evaluate stage k, linearise it, sweep, evaluate it again, and so on, at most so often, until it is solved.
 
     What came out, the residual of the stage (SOLVED) or of the sweeps (CAPPED), linearisations and sweeps.
     """
-    sweeps, count, woken = 0, 0, 0
-    for n in range(most):
-        if n % 2 == 1 and woken == 0:  # what the last step missed is small: its derivatives will do
-            set_values(tables, memory, work, bodies, room, count, options.tolerance)
-        else:
-            if n > 0:
-                evaluate_all(tables, k, memory, work, False, options.prox)
-            count = set_up(tables, k, memory, work, bodies, plan, room, options.tolerance)
-        if count < 0:
-            return REFUSED, np.inf, n, sweeps
+    call_all(tables, k, memory, work)
+    count = set_directions(tables, k, memory, work, bodies, plan, room)
+    if count < 0:
+        return REFUSED, np.inf, 0, 0
+    error = set_values(tables, k, memory, work, bodies, room, count, options.tolerance)
+    if error < GUESS * options.tolerance:
+        return SOLVED, error, 0, 0
+    sweeps = 0
+    for n in range(1, most + 1):
         done, residual = accelerated(room, count, options.tolerance, max(CAP, CAP_PER_CONTACT * count))
         sweeps += done
         take_step(room, count, bodies, memory)
         if not residual < options.tolerance:
-            return CAPPED, residual, n + 1, sweeps
-        woken = call_again(tables, k, memory, work, options.prox)
-        error = set_residual(tables, k, memory, work)
-        if error < options.tolerance and (
-            room.gaps[0] == 0 or worst_gap(tables, k, work) < (DEAD + ENOUGH_GAP) * options.tolerance
-        ):
-            return SOLVED, error, n + 1, sweeps
+            return CAPPED, residual, n, sweeps
+        woken = call_again(tables, k, memory, work)
+        anew = woken > 0  # contacts that have joined have no derivatives yet
+        while True:
+            if anew:
+                call_all(tables, k, memory, work)
+                count = set_directions(tables, k, memory, work, bodies, plan, room)
+                if count < 0:
+                    return REFUSED, np.inf, n, sweeps
+            error = set_values(tables, k, memory, work, bodies, room, count, options.tolerance)
+            within = room.gaps[0] == 0 or room.errors[0] < (DEAD + ENOUGH_GAP) * options.tolerance
+            if error < options.tolerance and within:
+                return SOLVED, error, n, sweeps
+            if anew or n % 2 == 1:  # what a step missed is small, so that derivatives serve twice
+                break
+            anew = True
     return REFUSED, np.inf, most, sweeps
 
 
@@ -123,7 +131,7 @@ class Crowd:
         self.seconds_after_cap = 0.0
 
     def solve(self, tables: Tables, k: int, memory: np.ndarray, work: Work, options: Options) -> float:
-        """Solve stage k, which was just evaluated; its residual, or inf if sweeps do not help: then the memory is as it was."""
+        """Solve stage k; its residual, or inf if sweeps do not help: then the memory is as it was."""
         bodies, room = self._bodies[k], self._room
         if bodies is None or room is None:
             return np.inf
@@ -200,11 +208,14 @@ def _problem(s: Sweeping, count: int) -> tuple[Problem, np.ndarray]:
     The directions of force are those of the gaps: they differ by the turn of the normals within a step, which the next
     linearisation corrects.
     """
-    n, own = len(s.A), s.who[:count, ROWS]
+    n, own = len(s.inverse), s.who[:count, ROWS]
     here = np.arange(3)[None, :] <= own[:, None]
     rows = np.flatnonzero(here.ravel())
     number = np.cumsum(here.ravel()) - 1
-    M = np.linalg.inv(s.A)
+    M = np.zeros((n, SIZE, SIZE))
+    M[:, range(SIZE), range(SIZE)] = 1.0 / s.inverse
+    full = ~s.diagonal
+    M[full] = np.linalg.inv(s.A[full])
     M = (M + M.transpose(0, 2, 1)) / 2
     blocks = sp.block_diag(list(M), format="csc") if n else sp.csc_matrix((0, 0))
     i, j, values = [], [], []

@@ -124,6 +124,8 @@ def solve_stage(
     the largest bilateral row and the largest natural map of all stages of the step.
     """
     _remember(tables, k, memory, work)
+    if options.iterations < 0:
+        return False  # somebody else will
     best, finer, exchanged = np.inf, False, 0
     declared = (
         tables.problems[k].dependent == 1

@@ -82,6 +82,16 @@ def call_kernels(
     tables: Tables, k: int, memory: np.ndarray, work: Work, fresh: bool, prox: float, factor: float
 ) -> None:
     """Evaluate the kernels of problem k, but for idle instances; `fresh`: in the first iteration, which sets the scales."""
+    call_instances(tables, k, memory, work, fresh, True, prox, factor)
+    if fresh:
+        _set_scales(tables, k, work, prox, factor)
+
+
+@jit_inline
+def call_instances(
+    tables: Tables, k: int, memory: np.ndarray, work: Work, fresh: bool, scaled: bool, prox: float, factor: float
+) -> None:
+    """The kernels alone; if `scaled`, laws of instances that were idle get their scales."""
     problem = tables.problems[k]
     offset = 0
     for g in range(problem.group_0, problem.group_1):
@@ -105,7 +115,7 @@ def call_kernels(
                     lane = 0
                 gather(tables, group.inputs, group.n_in, row, memory, work)
                 call_kernel(group.kernel, work.inputs, 0, work.outputs, offset)
-                awakes = not fresh and work.offset[i] == IDLE
+                awakes = scaled and not fresh and work.offset[i] == IDLE
                 work.offset[i] = offset
                 if awakes:
                     scale_laws(tables, k, g, row, offset, work, prox, factor)
@@ -114,8 +124,6 @@ def call_kernels(
         if lane > 0:
             call_kernel(group.wide, work.lanes, 0, work.outputs, offset - lane * group.n_out)
     work.filled[0] = offset
-    if fresh:
-        _set_scales(tables, k, work, prox, factor)
 
 
 @jit_inline

@@ -153,7 +153,7 @@ class ProgramRun:
         if self.work.nap[0] and not np.array_equal(self.memory[: self._seen.size], self._seen):
             self._awake()  # parameters have changed
         cheap = self.options._replace(attempt_1=CHEAP)
-        evaluate = None if self.crowd is None else self.options._replace(attempt_1=1, iterations=0)
+        evaluate = None if self.crowd is None else self.options._replace(attempt_1=1, iterations=-1)
         options, where, rescuer = evaluate or cheap, (-1, -1), ""
         signals[RESUMED] = 0
         while True:
@@ -189,7 +189,8 @@ class ProgramRun:
             if options is evaluate:
                 residual = self._sweep(failed, done - first)
                 if residual < self.options.tolerance:
-                    signals[RESUMED], self._residuals[done - first, failed] = SOLVED_ELSEWHERE, residual
+                    signals[RESUMED], errors = SOLVED_ELSEWHERE, self._residuals[done - first]
+                    errors[failed], errors[-2:] = residual, np.maximum(errors[-2:], self.work.errors)
                 else:
                     signals[RESUMED], self._residuals[done - first, failed] = GO_ON, 0.0
                     options = cheap

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 class Options(NamedTuple):
-    """Of the solver: tolerance of the residual, iterations of one attempt, prox parameter (0: scaled automatically).
+    """Of the solver: tolerance of the residual, iterations of one attempt (below 0: the loop stops at every stage), prox
+    parameter (0: scaled automatically).
 
     attempt_0, attempt_1: the range of attempts that are made (`newton.ATTEMPTS`).
     """
