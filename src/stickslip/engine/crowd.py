@@ -10,27 +10,21 @@ attempts of all other runs.
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from stickslip.engine.again import call_again, call_all
-from stickslip.engine.contact_plan import SIZE, Bodies, Plan, bodies_of, plan_of
+from stickslip.engine.capped import find_start
+from stickslip.engine.contact_plan import Bodies, Plan, bodies_of, plan_of
 from stickslip.engine.contact_rows import set_directions, set_up
 from stickslip.engine.contact_state import (
     DEAD,
     ENOUGH_GAP,
-    FIRST,
-    MU,
-    RADIUS,
-    ROWS,
-    SECOND,
     Sweeping,
     sweeping,
 )
 from stickslip.engine.contact_sweeps import accelerated
-from stickslip.engine.contact_values import respond, set_values, take_step, worst_gap
+from stickslip.engine.contact_values import set_values, take_step, worst_gap
 from stickslip.engine.crowd_kernels import prepare_many
 from stickslip.engine.local import evaluate_stage
 from stickslip.engine.newton import GUESS
@@ -40,11 +34,7 @@ from stickslip.engine.tables import Tables
 from stickslip.engine.work import SOLVE_STAGE, Options, Work
 from stickslip.jit import jit_bare
 from stickslip.native.call import call_apart
-from stickslip.native.wide import place
-from stickslip.nonsmooth.cones import BALL, NORMAL
-from stickslip.nonsmooth.laws import Laws
-from stickslip.nonsmooth.problem import Problem
-from stickslip.nonsmooth.solvers import SOLVERS, SolverFunction, newton_nearby
+from stickslip.nonsmooth.nearby import Nearby, by_admm, by_friction, by_newton
 
 FEW = 40  # contacts, below which Newton's method is faster
 # Sweeps of one solve. Of 30 stages of 100 spheres (rattle, 1500 steps) that need more than 1400 sweeps, 25 need less than 7000,
@@ -52,12 +42,11 @@ FEW = 40  # contacts, below which Newton's method is faster
 CAP, CAP_PER_CONTACT = 7000, 3
 AFTERWARDS = 1500  # sweeps that may follow the robust solver
 # What comes after that: a name, the solver of the linearised stage, the share of the tolerance that it aims at, and how many
-# sweeps may follow. Newton's method solves half of what stalls in a tenth of the time.
-ROBUST = SOLVERS["robust"]
-AFTER_CAP: tuple[tuple[str, SolverFunction, float, int], ...] = (
-    ("newton", newton_nearby, 0.5, 60),
-    ("robust", ROBUST, 0.1, AFTERWARDS),
-    ("robust", ROBUST, 0.1, AFTERWARDS),
+# sweeps may follow.
+AFTER_CAP: tuple[tuple[str, Nearby, float, int], ...] = (
+    ("newton", by_newton, 0.5, 60),
+    ("robust", by_admm, 0.2, AFTERWARDS),
+    ("less friction first", by_friction, 0.2, AFTERWARDS),
 )
 NEWTON = 12  # iterations of Newton's method for the stage itself after that
 LINEARISATIONS = 12  # of one stage
@@ -162,14 +151,18 @@ class Crowd:
         if not finite:
             Unknowns(tables, k, memory).set(work.start)
         for means, solver, share, most in AFTER_CAP:
-            evaluate_stage(tables, k, memory, work, options, True)
-            count = int(set_up(tables, k, memory, work, bodies, self._plan, room, options.tolerance))
-            if count < 0:
-                break
-            self._find_start(solver, room, count, share * options.tolerance)
-            done, residual = accelerated(room, count, options.tolerance, most)
-            self.sweeps += done
-            if residual < options.tolerance or solver is ROBUST:
+            solved = True  # the linearised stage
+            for _ in range(LINEARISATIONS):
+                evaluate_stage(tables, k, memory, work, options, True)
+                count = int(set_up(tables, k, memory, work, bodies, self._plan, room, options.tolerance))
+                if count < 0 or not solved:
+                    break
+                find_start(solver, room, count, share * options.tolerance)
+                done, residual = accelerated(room, count, options.tolerance, most)
+                self.sweeps += done
+                solved = residual < options.tolerance
+                if not solved and solver is by_newton:
+                    break
                 take_step(room, count, bodies, memory)
                 error = evaluate_stage(tables, k, memory, work, options, False)
                 gap = 0.0 if room.gaps[0] == 0 else worst_gap(tables, k, work)
@@ -188,64 +181,3 @@ class Crowd:
 
     def _note(self, means: str) -> None:
         self.after_cap[means] = self.after_cap.get(means, 0) + 1
-
-    @staticmethod
-    def _find_start(solver: SolverFunction, room: Sweeping, count: int, tolerance: float) -> None:
-        """Multipliers of another solver, and the velocities that belong to them."""
-        problem, rows = _problem(room, count)
-        relative = tolerance / float(problem.scales.scale.max())
-        found, _ = solver(problem, room.z[:count].ravel()[rows].copy(), max(relative, 1e-12))
-        if np.isfinite(found).all():
-            z = room.z[:count].ravel()
-            z[rows] = found
-            room.z[:count] = z.reshape(-1, 3)
-            respond(room, count)
-
-
-def _problem(s: Sweeping, count: int) -> tuple[Problem, np.ndarray]:
-    """The linearised stage in the form of `nonsmooth`, M v = f + H r, u = H^T v + w; and which multipliers its rows are.
-
-    The directions of force are those of the gaps: they differ by the turn of the normals within a step, which the next
-    linearisation corrects.
-    """
-    n, own = len(s.inverse), s.who[:count, ROWS]
-    here = np.arange(3)[None, :] <= own[:, None]
-    rows = np.flatnonzero(here.ravel())
-    number = np.cumsum(here.ravel()) - 1
-    M = np.zeros((n, SIZE, SIZE))
-    M[:, range(SIZE), range(SIZE)] = 1.0 / s.inverse
-    full = ~s.diagonal
-    M[full] = np.linalg.inv(s.A[full])
-    M = (M + M.transpose(0, 2, 1)) / 2
-    blocks = sp.block_diag(list(M), format="csc") if n else sp.csc_matrix((0, 0))
-    i, j, values = [], [], []
-    for side, column in ((0, FIRST), (1, SECOND)):
-        body = s.who[:count, column]
-        G = s.G[:count][:, :, [place(side, i) for i in range(SIZE)]]
-        used = here & (body < n)[:, None]
-        at = np.broadcast_to((SIZE * body[:, None, None] + np.arange(SIZE)), G.shape)[used]
-        i.append(at.ravel())
-        j.append(np.repeat(number.reshape(-1, 3)[used], SIZE))
-        values.append(G[used].ravel())
-    H = sp.csc_matrix((np.concatenate(values), (np.concatenate(i), np.concatenate(j))), (SIZE * n, len(rows)))
-    z_0 = s.z_0[:count].ravel()[rows]
-    f = np.einsum("bij,bj->bi", M, s.free).ravel() - H @ z_0
-    first, slips = number.reshape(-1, 3)[:, 0], own > 0
-    # Two laws per contact, normal and friction; the second only where there is friction.
-    kept = np.column_stack([np.ones(count, bool), slips]).ravel()
-
-    def both_laws(normal: Any, friction: Any, kind: Any = np.int64) -> np.ndarray:
-        both = np.empty((count, 2), kind)
-        both[:, 0], both[:, 1] = normal, friction
-        return both.ravel()[kept]
-
-    laws = Laws(
-        kind=both_laws(NORMAL, BALL),
-        start=both_laws(first, first + 1),
-        size=both_laws(1, own),
-        normal=both_laws(-1, first),
-        mu=both_laws(0.0, s.numbers[:count, MU], float),
-        radius=both_laws(0.0, s.numbers[:count, RADIUS], float),
-        element=np.concatenate([[0], np.cumsum(1 + slips)]).astype(np.int64),
-    )
-    return Problem(laws, None, None, blocks, H, f, s.u[:count].ravel()[rows].copy()), rows

@@ -18,9 +18,9 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from stickslip.nonsmooth.cones import BALL
+from stickslip.nonsmooth.measure import error_of, scratch
 from stickslip.nonsmooth.operator import size_of
 from stickslip.nonsmooth.problem import Problem, elements_rows
-from stickslip.nonsmooth.proximal import error_of, scratch
 from stickslip.nonsmooth.reduced import part_of
 
 # Of the largest entry of its row: smaller ones do not couple. Between the levels of a stack of boxes they are 0.02 to 0.2 (with

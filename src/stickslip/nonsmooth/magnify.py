@@ -16,9 +16,10 @@ from __future__ import annotations
 import numpy as np
 
 from stickslip.nonsmooth.cones import NORMAL
+from stickslip.nonsmooth.measure import error_of, scratch
 from stickslip.nonsmooth.operator import size_of
 from stickslip.nonsmooth.problem import Problem
-from stickslip.nonsmooth.proximal import error_of, robust, scratch
+from stickslip.nonsmooth.proximal import robust
 
 NEAR = 1e-5  # a residual from which it is worth trying
 STICKING = 100.0  # times the residual: slips that may be due to it

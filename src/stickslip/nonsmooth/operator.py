@@ -1,10 +1,11 @@
 """The linear part of a problem, in two forms that all solvers see alike.
 
-    bodies   u = G v + w,  M v = f + G^T r     unknowns x = v; linear systems M + G^T C G on the graph of bodies
+    bodies   u = G v + w,  M v = f + F^T r     unknowns x = v; linear systems M + F^T C G on the graph of bodies
     local    u = W r + q                       unknowns x = r; linear systems I + C W, dense
 
-C is block-diagonal over the elements: the derivative of the projection times beta. Both matrices are regular however
-redundant the rows are. One type and an integer switch, so that a solver is compiled once.
+C is block-diagonal over the elements: the derivative of the projection times beta. F, the directions of the forces, is G where
+both are taken at one state; gaps at the end of a step and forces at its beginning differ by the turn of the normals. Both
+matrices are regular however redundant the rows are. One type and an integer switch, so that a solver is compiled once.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from stickslip.nonsmooth.laws import MOST_ROWS, Laws
 class Operator(NamedTuple):
     """Arrays of both forms; those of the other form are empty.
 
-    Of bodies: M and its inverse by blocks, f, the bodies a and b (or -1) of every element, G by rows in two halves. Local: W
-    by rows, as compressed rows. `offset` is w or q. Scratch: matrix and pivots of dense systems.
+    Of bodies: M and its inverse by blocks, f, the bodies a and b (or -1) of every element, G and F by rows in two halves.
+    Local: W by rows, as compressed rows. `offset` is w or q. Scratch: matrix and pivots of dense systems.
     """
 
     bodies: int
@@ -33,6 +34,8 @@ class Operator(NamedTuple):
     b: np.ndarray
     G_a: np.ndarray
     G_b: np.ndarray
+    F_a: np.ndarray
+    F_b: np.ndarray
     graph: BodyGraph
     begin: np.ndarray
     column: np.ndarray
@@ -78,18 +81,18 @@ def _end(laws: Laws, e: int) -> int:
 
 
 @jit
-def add_forces(op: Operator, laws: Laws, r: np.ndarray, sign: float, F: np.ndarray) -> None:
-    """F += sign G^T r."""
+def add_forces(op: Operator, laws: Laws, r: np.ndarray, sign: float, out: np.ndarray) -> None:
+    """out += sign F^T r."""
     for e in range(laws.element.size - 1):
         a, b = SIZE * op.a[e], SIZE * op.b[e]
         for i in range(laws.start[laws.element[e]], _end(laws, e)):
             f = sign * r[i]
             if f != 0.0:
                 for c in range(SIZE):
-                    F[a + c] += f * op.G_a[i, c]
+                    out[a + c] += f * op.F_a[i, c]
                 if b >= 0:
                     for c in range(SIZE):
-                        F[b + c] += f * op.G_b[i, c]
+                        out[b + c] += f * op.F_b[i, c]
 
 
 @jit
@@ -104,7 +107,7 @@ def _times_blocks(blocks: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
 
 @jit
 def unknowns_of(op: Operator, laws: Laws, r: np.ndarray, x: np.ndarray, work: np.ndarray) -> None:
-    """x of the multipliers r: velocities M^-1 (f + G^T r), or r itself."""
+    """x of the multipliers r: velocities M^-1 (f + F^T r), or r itself."""
     if op.bodies:
         work[: op.f.size] = op.f
         add_forces(op, laws, r, 1.0, work)
@@ -115,7 +118,7 @@ def unknowns_of(op: Operator, laws: Laws, r: np.ndarray, x: np.ndarray, work: np
 
 @jit
 def residual_of(op: Operator, laws: Laws, x: np.ndarray, p: np.ndarray, g: np.ndarray) -> None:
-    """g = M v - f - G^T p, or r - p: zero where the unknowns x belong to the multipliers p."""
+    """g = M v - f - F^T p, or r - p: zero where the unknowns x belong to the multipliers p."""
     if op.bodies:
         _times_blocks(op.M, x, g)
         for i in range(g.size):
@@ -179,7 +182,7 @@ def clear(op: Operator) -> None:
 
 @jit
 def add_element(op: Operator, laws: Laws, e: int, C: np.ndarray) -> None:
-    """Add G^T C G, or C W, of one element."""
+    """Add F^T C G, or C W, of one element."""
     first, last = laws.start[laws.element[e]], _end(laws, e)
     m = last - first
     if not op.bodies:
@@ -197,22 +200,55 @@ def add_element(op: Operator, laws: Laws, e: int, C: np.ndarray) -> None:
                 for c in range(SIZE):
                     left[i, c] += C[i, k] * op.G_a[first + k, c]
                     right[i, c] += C[i, k] * op.G_b[first + k, c]
-    _add_transposed(g.diagonal[g.place[a]], op.G_a, first, m, left)
+    _add_transposed(g.diagonal[g.place[a]], op.F_a, first, m, left)
     if b < 0:
         return
-    _add_transposed(g.diagonal[g.place[b]], op.G_b, first, m, right)
+    _add_transposed(g.diagonal[g.place[b]], op.F_b, first, m, right)
     ab, ba = (g.upper[g.slot[e]], g.lower[g.slot[e]]) if g.flipped[e] else (g.lower[g.slot[e]], g.upper[g.slot[e]])
-    _add_transposed(ab, op.G_a, first, m, right)
-    _add_transposed(ba, op.G_b, first, m, left)
+    _add_transposed(ab, op.F_a, first, m, right)
+    _add_transposed(ba, op.F_b, first, m, left)
 
 
 @jit
-def _add_transposed(out: np.ndarray, G: np.ndarray, first: int, m: int, other: np.ndarray) -> None:
+def _add_transposed(out: np.ndarray, F: np.ndarray, first: int, m: int, other: np.ndarray) -> None:
     for k in range(m):
         for r in range(SIZE):
-            f = G[first + k, r]
+            f = F[first + k, r]
             for c in range(SIZE):
                 out[r, c] += f * other[k, c]
+
+
+@jit
+def multiply(op: Operator, laws: Laws, C: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
+    """out = (M + F^T C G) x of bodies, with a matrix C per element; zero where a contact is open."""
+    u = np.empty(MOST_ROWS)
+    _times_blocks(op.M, x, out)
+    for e in range(laws.element.size - 1):
+        first, a, b = laws.start[laws.element[e]], SIZE * op.a[e], SIZE * op.b[e]
+        m = _end(laws, e) - first
+        still = True
+        for i in range(m):
+            for k in range(m):
+                still = still and C[e, i, k] == 0.0
+        if still:
+            continue
+        for i in range(m):
+            u[i] = 0.0
+            for c in range(SIZE):
+                u[i] += op.G_a[first + i, c] * x[a + c]
+            if b >= 0:
+                for c in range(SIZE):
+                    u[i] += op.G_b[first + i, c] * x[b + c]
+        for i in range(m):
+            f = 0.0
+            for k in range(m):
+                f += C[e, i, k] * u[k]
+            if f != 0.0:
+                for c in range(SIZE):
+                    out[a + c] += f * op.F_a[first + i, c]
+                if b >= 0:
+                    for c in range(SIZE):
+                        out[b + c] += f * op.F_b[first + i, c]
 
 
 @jit

@@ -16,8 +16,8 @@ from stickslip.nonsmooth.cones import BALL, CONE, NORMAL, ZERO
 from stickslip.nonsmooth.foreign import CompiledCone, compiled_cone
 from stickslip.nonsmooth.graph import SIZE, graph_of
 from stickslip.nonsmooth.laws import Laws
+from stickslip.nonsmooth.measure import Scales
 from stickslip.nonsmooth.operator import Operator, size_of, unknowns_of, velocities
-from stickslip.nonsmooth.proximal import Scales
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,9 +103,9 @@ class Problem:
         """Delassus diagonal per block, and the largest free velocity, which residuals are relative to."""
         op, free = self.operator, np.empty(self.n_rows)
         if op.bodies:
-            rows = [(op.G_a, op.a), (op.G_b, np.maximum(op.b, 0))]  # G_b is zero where there is no second body
+            rows = [(op.G_a, op.F_a, op.a), (op.G_b, op.F_b, np.maximum(op.b, 0))]  # zero where there is no second body
             of = np.repeat(np.arange(op.a.size), [r.size for r in elements_rows(self.laws)])
-            diagonal = sum(np.einsum("ic,icd,id->i", G, op.M_inverse[body[of]], G) for G, body in rows)
+            diagonal = sum(np.einsum("ic,icd,id->i", G, op.M_inverse[body[of]], F) for G, F, body in rows)
         else:
             diagonal = np.asarray(self.W.diagonal())
         x = np.zeros(size_of(op))
@@ -256,6 +256,8 @@ def local_operator(W: sp.csr_matrix, q: np.ndarray) -> Operator:
         empty,
         none,
         none,
+        none,
+        none,
         NO_GRAPH,
         begin,
         index,
@@ -322,6 +324,6 @@ def _grouped(problem: Problem, body: np.ndarray) -> Operator | None:
     np.add.at(G, (side, H.col, place[H.row]), H.data)
     none, w = np.zeros(0, np.int64), problem.w.copy()
     return Operator(
-        1, M, np.linalg.inv(M), f.ravel(), a, b, G[0], G[1], graph_of(count, a, b), none, none, np.zeros(0), w,
+        1, M, np.linalg.inv(M), f.ravel(), a, b, G[0], G[1], G[0], G[1], graph_of(count, a, b), none, none, np.zeros(0), w,
         np.zeros((0, 0)), none,
     )  # fmt: skip

@@ -11,11 +11,13 @@ import numpy as np
 from stickslip.errors import OptionError, unknown_name
 from stickslip.nonsmooth.in_turn import in_turn
 from stickslip.nonsmooth.magnify import magnified
+from stickslip.nonsmooth.measure import Scratch, error_of, scratch
 from stickslip.nonsmooth.modes import MOST_MODES, enumerate_modes, mode_count
+from stickslip.nonsmooth.newton import OUTER, newton
 from stickslip.nonsmooth.operator import size_of
 from stickslip.nonsmooth.polish import polish
 from stickslip.nonsmooth.problem import Problem
-from stickslip.nonsmooth.proximal import OUTER, Scratch, error_of, newton, robust, scratch
+from stickslip.nonsmooth.proximal import robust
 from stickslip.nonsmooth.reduced import islands, without_open
 from stickslip.nonsmooth.sweeps import MEMORY, sweeps
 
@@ -93,12 +95,6 @@ def _newton(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, in
     _, count = newton(problem.operator, problem.laws, problem.scales, r, tol, STIFF, OUTER, _scratch(problem))
     r, more = polish(problem, r, tol)
     return r, count + more
-
-
-def newton_nearby(problem: Problem, r: np.ndarray, tol: float, outer: int = 12) -> tuple[np.ndarray, int]:
-    """Newton's method alone from a start that is nearly a solution, as sweeps that stalled leave it; r is overwritten."""
-    _, count = newton(problem.operator, problem.laws, problem.scales, r, tol, STIFF, outer, _scratch(problem))
-    return r, count
 
 
 def _robust(rounds: int) -> SolverFunction:

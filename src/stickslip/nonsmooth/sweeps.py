@@ -17,8 +17,8 @@ from stickslip.jit import jit
 from stickslip.nonsmooth.cones import NORMAL, ZERO, project_normal
 from stickslip.nonsmooth.graph import SIZE
 from stickslip.nonsmooth.laws import MOST_ROWS, Laws, project_friction
+from stickslip.nonsmooth.measure import Scales, Scratch, error_of
 from stickslip.nonsmooth.operator import Operator
-from stickslip.nonsmooth.proximal import Scales, Scratch, error_of
 
 MEMORY, PERIOD = 5, 3
 LOCAL = 10  # repetitions inside one element
@@ -27,7 +27,7 @@ CERTIFY = 30  # sweeps between two looks at the residual
 
 @jit
 def local_blocks(op: Operator, laws: Laws, out: np.ndarray) -> None:
-    """The Delassus matrix of every element by itself, G M^-1 G^T or the diagonal block of W; out is (elements, m, m)."""
+    """The Delassus matrix of every element by itself, G M^-1 F^T or the diagonal block of W; out is (elements, m, m)."""
     half = np.empty((MOST_ROWS, SIZE))
     out[:, :, :] = 0.0
     for e in range(laws.element.size - 1):
@@ -44,7 +44,7 @@ def local_blocks(op: Operator, laws: Laws, out: np.ndarray) -> None:
             body = op.a[e] if side == 0 else op.b[e]
             if body < 0:
                 continue
-            G = op.G_a if side == 0 else op.G_b
+            G, F = (op.G_a, op.F_a) if side == 0 else (op.G_b, op.F_b)
             for i in range(m):
                 for c in range(SIZE):
                     half[i, c] = 0.0
@@ -53,7 +53,7 @@ def local_blocks(op: Operator, laws: Laws, out: np.ndarray) -> None:
             for i in range(m):
                 for j in range(m):
                     for c in range(SIZE):
-                        out[e, i, j] += half[i, c] * G[row + j, c]
+                        out[e, i, j] += half[i, c] * F[row + j, c]
 
 
 @jit
@@ -125,17 +125,17 @@ def _sweep(op: Operator, laws: Laws, blocks: np.ndarray, v: np.ndarray, r: np.nd
             d = new[i] - r[row + i]
             r[row + i] = new[i]
             if op.bodies and d != 0.0:
-                _push(op.M_inverse[op.a[e]], op.G_a[row + i], d, v, a)
+                _push(op.M_inverse[op.a[e]], op.F_a[row + i], d, v, a)
                 if b >= 0:
-                    _push(op.M_inverse[op.b[e]], op.G_b[row + i], d, v, b)
+                    _push(op.M_inverse[op.b[e]], op.F_b[row + i], d, v, b)
 
 
 @jit
-def _push(inverse: np.ndarray, G: np.ndarray, d: float, v: np.ndarray, at: int) -> None:
+def _push(inverse: np.ndarray, F: np.ndarray, d: float, v: np.ndarray, at: int) -> None:
     for c in range(SIZE):
         s = 0.0
         for k in range(SIZE):
-            s += inverse[c, k] * G[k]
+            s += inverse[c, k] * F[k]
         v[at + c] += d * s
 
 

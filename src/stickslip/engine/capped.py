@@ -1,0 +1,119 @@
+"""A linearised stage whose sweeps hit their cap, for solvers of `nonsmooth` that factorise: bodies, rows and laws as arrays.
+
+It is the same problem, in the same measure, as that of the sweeps: forces have the directions that the scheme gives them, and a
+row counts in shares of what is enough there. What is solved here is solved for the sweeps too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stickslip.engine.contact_plan import SIZE
+from stickslip.engine.contact_state import (
+    D_F,
+    D_N,
+    FIRST,
+    MU,
+    RADIUS,
+    ROWS,
+    SECOND,
+    STAYS_OPEN,
+    W_F,
+    W_N,
+    Sweeping,
+)
+from stickslip.engine.contact_values import respond
+from stickslip.native.wide import place
+from stickslip.nonsmooth.cones import BALL, NORMAL
+from stickslip.nonsmooth.graph import graph_of
+from stickslip.nonsmooth.laws import Laws
+from stickslip.nonsmooth.measure import Scales
+from stickslip.nonsmooth.nearby import Nearby
+from stickslip.nonsmooth.operator import Operator, unknowns_of, velocities
+
+SMALLEST = 1e-12  # relative residual that rounding still reaches
+
+
+def find_start(solver: Nearby, s: Sweeping, count: int, tolerance: float) -> bool:
+    """Multipliers of another solver, and the velocities that belong to them; whether they are below the tolerance."""
+    op, laws, scales, rows = linearised(s, count)
+    z = s.z[:count].ravel()
+    r = z[rows]
+    done = solver(op, laws, scales, r, max(tolerance / scales.speed, SMALLEST))
+    if np.isfinite(r).all():
+        z[rows] = r
+        s.z[:count] = z.reshape(-1, 3)
+        respond(s, count)
+    return done
+
+
+def linearised(s: Sweeping, count: int) -> tuple[Operator, Laws, Scales, np.ndarray]:
+    """The stage as M v = f + F^T r, u = G v + w, with its laws and scales; and which multipliers its rows are.
+
+    Contacts that stay open in this stage are left out. A residual that is relative to `speed` times the unit of a row is the
+    natural map of the sweeps over `speed`.
+    """
+    n, who, numbers = len(s.inverse), s.who[:count], s.numbers[:count]
+    takes_part, own = who[:, STAYS_OPEN] == 0, who[:, ROWS]
+    here = (np.arange(3) <= own[:, None]) & takes_part[:, None]
+    rows = np.flatnonzero(here.ravel())
+    A = np.where(s.diagonal[:, None, None], s.inverse[:, :, None] * np.eye(SIZE), s.A)
+    M = np.linalg.inv(A)
+    bodies, G, F = [], [], []
+    for side, column in ((0, FIRST), (1, SECOND)):
+        body = who[:, column].astype(np.int64)
+        there = body < n
+        places = [place(side, i) for i in range(SIZE)]
+        along, across = (each[:count][:, :, places].astype(float) for each in (s.G, s.T))
+        force = np.where(there[:, None, None], across @ M[np.where(there, body, 0)].transpose(0, 2, 1), 0.0)
+        bodies.append(np.where(there, body, -1)[takes_part])
+        G.append(np.ascontiguousarray(along[here]))
+        F.append(np.ascontiguousarray(force[here]))
+    first, slips = np.cumsum(here.ravel()).reshape(-1, 3)[takes_part, 0] - 1, own[takes_part] > 0
+    laws = _laws(first, own[takes_part], slips, numbers[takes_part])
+    f, z_0 = np.einsum("bij,bj->bi", M, s.free), s.z_0[:count][here]
+    of = np.repeat(np.arange(len(first)), 1 + own[takes_part])
+    for body, force in zip(bodies, F, strict=True):
+        there = body[of] >= 0
+        np.subtract.at(f, body[of][there], (force * z_0[:, None])[there])
+    none, offset = np.zeros(0, np.int64), s.u[:count][here]
+    a, b = bodies
+    op = Operator(
+        1, M, A, f.ravel(), a, b, G[0], G[1], F[0], F[1], graph_of(n, a, b), none, none, np.zeros(0), offset,
+        np.zeros((0, 0)), none,
+    )  # fmt: skip
+    return op, laws, _scales(s, count, here, op, laws), rows
+
+
+def _laws(first: np.ndarray, own: np.ndarray, slips: np.ndarray, numbers: np.ndarray) -> Laws:
+    """Two laws per contact, normal and friction; the second only where there is friction."""
+    kept = np.column_stack([np.ones(len(first), bool), slips]).ravel()
+
+    def both(normal: Any, friction: Any, kind: Any = np.int64) -> np.ndarray:
+        laws = np.empty((len(first), 2), kind)
+        laws[:, 0], laws[:, 1] = normal, friction
+        return laws.ravel()[kept]
+
+    return Laws(
+        kind=both(NORMAL, BALL),
+        start=both(first, first + 1),
+        size=both(1, own),
+        normal=both(-1, first),
+        mu=both(0.0, numbers[:, MU], float),
+        radius=both(0.0, numbers[:, RADIUS], float),
+        element=np.concatenate([[0], np.cumsum(1 + slips)]).astype(np.int64),
+    )
+
+
+def _scales(s: Sweeping, count: int, here: np.ndarray, op: Operator, laws: Laws) -> Scales:
+    """Weights are the diagonals of the sweeps. Units make |change| weight/unit what W_N and W_F make of it there."""
+    numbers, info = s.numbers[:count], s.info[:count]
+    weight = np.stack([info[:, D_N], info[:, D_F], info[:, D_F]], axis=1)[here]
+    unit = weight / np.stack([numbers[:, W_N], numbers[:, W_F], numbers[:, W_F]], axis=1)[here]
+    x, free = np.zeros(op.f.size), np.zeros(len(weight))
+    unknowns_of(op, laws, free, x, np.zeros(x.size))
+    velocities(op, laws, x, free)
+    speed = float(np.abs(free / unit).max(initial=0.0)) or 1.0
+    return Scales(weight, speed * unit, speed)

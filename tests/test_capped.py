@@ -1,0 +1,151 @@
+"""What a crowd hands to solvers that factorise is the problem of its sweeps, and what they find solves it."""
+
+import numpy as np
+import pytest
+
+from stickslip.engine.capped import find_start, linearised
+from stickslip.engine.contact_state import (
+    D_1,
+    D_2,
+    D_F,
+    D_N,
+    FIRST,
+    MU,
+    OMEGA,
+    R_F,
+    R_N,
+    ROWS,
+    SECOND,
+    STAYS_OPEN,
+    UNIT_F,
+    UNIT_N,
+    W_F,
+    W_N,
+    sweeping,
+)
+from stickslip.engine.contact_sweeps import natural_map
+from stickslip.engine.contact_values import respond
+from stickslip.native.wide import place
+from stickslip.nonsmooth.krylov import gmres
+from stickslip.nonsmooth.measure import error_of, scratch
+from stickslip.nonsmooth.nearby import by_admm, by_friction, by_newton
+from stickslip.nonsmooth.operator import add_element, clear, factor_matrix, multiply, size_of, solve_matrix
+
+PLACES = [[place(side, i) for i in range(6)] for side in (0, 1)]
+TOL = 1e-8
+
+
+def crowd(n=30, contacts=70, turn=0.01, seed=0):
+    """Random bodies in a chain and more contacts between them, the last ones with the ground; forces turned from the gaps."""
+    rng = np.random.default_rng(seed)
+    s = sweeping(n, contacts)
+    for b in range(n):
+        B = rng.normal(size=(6, 6))
+        s.A[b] = np.eye(6) + 0.1 * B @ B.T
+    s.diagonal[:] = False
+    s.free[:] = rng.normal(size=s.free.shape)
+    first = np.concatenate([np.arange(n - 1), rng.integers(0, n, contacts - n + 1)])
+    second = np.concatenate([np.arange(1, n), rng.integers(0, n, contacts - n + 1)])
+    second[second == first] = n
+    second[-8:] = n
+    s.who[:, FIRST], s.who[:, SECOND], s.who[:, ROWS] = first, second, rng.choice([0, 1, 2, 2, 2], contacts)
+    for c in range(contacts):
+        own = 1 + s.who[c, ROWS]
+        for side, body in ((0, first[c]), (1, second[c])):
+            if body < n:
+                G = rng.normal(size=(own, 6))
+                s.G[c][:own, PLACES[side]] = G
+                s.T[c][:own, PLACES[side]] = (G + turn * rng.normal(size=G.shape)) @ s.A[body]
+    W = np.einsum("cik,cjk->cij", s.G.astype(float), s.T.astype(float))
+    gap = rng.random(contacts) < 0.5
+    s.info[:, D_N], s.info[:, D_F] = W[:, 0, 0], np.abs(W[:, 1:, 1:]).sum(axis=2).max(axis=1)
+    s.info[:, UNIT_N], s.info[:, UNIT_F] = np.where(gap, 1e-3, 1.0), 1.0
+    s.numbers[:, MU] = np.where(s.who[:, ROWS] > 0, 0.3, 0.0)
+    s.numbers[:, R_N], s.numbers[:, D_1], s.numbers[:, D_2] = OMEGA / W[:, 0, 0], W[:, 1, 0], W[:, 2, 0]
+    s.numbers[:, R_F] = np.where(s.who[:, ROWS] > 0, OMEGA / np.maximum(s.info[:, D_F], 1e-300), 0.0)
+    s.numbers[:, W_N] = s.info[:, D_N] * s.info[:, UNIT_N] / np.where(gap, 0.02, 0.9)
+    s.numbers[:, W_F] = s.info[:, D_F] / 0.9
+    return s, rng
+
+
+def set_multipliers(s, rng):
+    """Some forces in their cones, others of the last step, and the velocities that belong to them."""
+    count, own = len(s.z), s.who[:, ROWS]
+    for z in (s.z, s.z_0):
+        z[:] = 0.0
+        z[:, 0] = np.maximum(rng.normal(size=count), 0.0)
+        z[own > 0, 1] = 0.2 * z[own > 0, 0]
+        z[own > 1, 2] = -0.3 * z[own > 1, 0]
+    respond(s, count)
+
+
+def of_one_row_each(s):
+    """The sweeps measure friction as a vector, the solvers row by row: alike where friction has one row at most."""
+    s.who[:, ROWS] = np.minimum(s.who[:, ROWS], 1)
+    s.G[:, 2], s.T[:, 2] = 0.0, 0.0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_same_problem_in_the_same_measure(seed):
+    s, rng = crowd(seed=seed)
+    of_one_row_each(s)
+    set_multipliers(s, rng)
+    op, laws, scales, rows = linearised(s, len(s.z))
+    work = scratch(rows.size, size_of(op), laws.kind.size)
+    error = error_of(op, laws, scales, s.z.ravel()[rows], work)
+    assert error * scales.speed == pytest.approx(natural_map(s, len(s.z)), rel=1e-9)
+
+
+def test_contacts_that_stay_open_are_left_out():
+    s, rng = crowd()
+    of_one_row_each(s)
+    s.who[::7, STAYS_OPEN] = 1
+    set_multipliers(s, rng)
+    s.u[::7, 0], s.z[::7], s.z_0[::7] = 1e300, 0.0, 0.0
+    respond(s, len(s.z))
+    op, laws, scales, rows = linearised(s, len(s.z))
+    assert scales.speed < 1e6
+    error = error_of(op, laws, scales, s.z.ravel()[rows], scratch(rows.size, size_of(op), laws.kind.size))
+    assert error * scales.speed == pytest.approx(natural_map(s, len(s.z)), rel=1e-9)
+
+
+@pytest.mark.parametrize("solver", [by_newton, by_admm, by_friction])
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_found_solves_the_sweeps_problem(solver, seed):
+    s, rng = crowd(seed=seed)
+    set_multipliers(s, rng)
+    assert natural_map(s, len(s.z)) > 1e-3
+    assert find_start(solver, s, len(s.z), TOL)
+    assert natural_map(s, len(s.z)) < 2 * TOL  # two rows of friction, each below TOL
+    assert (s.z[:, 0] > 0).any()
+    assert (s.z[:, 0] == 0).any()
+
+
+def test_a_direction_with_the_factors_of_another_matrix():
+    s, rng = crowd()
+    set_multipliers(s, rng)
+    op, laws, _, _ = linearised(s, len(s.z))
+    elements = laws.element.size - 1
+    C = np.zeros((elements, 6, 6))
+    C[:, :3, :3] = 10.0 * np.eye(3)
+    clear(op)
+    for e in range(elements):
+        add_element(op, laws, e, C[e])
+    assert factor_matrix(op)
+    C[::9] = 0.0  # some contacts open, others slip, all are twice as stiff
+    C[1::9, 1, :3] = 0.3, 0.2, 0.1
+    C *= 2.0
+    b, work = rng.normal(size=size_of(op)), np.zeros(size_of(op))
+    x, V, product = b.copy(), np.zeros((61, b.size)), np.zeros(b.size)
+    assert gmres(op, laws, C, x, 60, V, np.zeros(b.size), work)
+    multiply(op, laws, C, x, product)
+    assert np.linalg.norm(product - b) < 1.01e-2 * np.linalg.norm(b)
+    assert not gmres(op, laws, C, b.copy(), 1, V, np.zeros(b.size), work)
+    clear(op)
+    for e in range(elements):
+        add_element(op, laws, e, C[e])
+    assert factor_matrix(op)
+    exact = b.copy()
+    solve_matrix(op, exact, work)
+    multiply(op, laws, C, exact, product)
+    np.testing.assert_allclose(product, b, atol=1e-9)
