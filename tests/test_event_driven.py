@@ -291,3 +291,45 @@ def test_stiff_parts_are_no_failure():
     pendulum = ss.benchmarks.flexible_pendulum()
     found = ss.solve(pendulum, t_end=0.006, dt=1e-4, method="event-driven", progress=False).q[-1]
     assert found == pytest.approx(ss.solve(pendulum, t_end=0.006, dt=1e-6, progress=False).q[-1], abs=1e-8)
+
+
+@pytest.mark.parametrize("mass", [1e-15, 1e-9, 1.0, 1e12])
+def test_a_bead_of_any_mass_leaves_a_sphere_at_two_thirds_of_its_height(mass):
+    s = ss.System("bead on a sphere")
+    (x, y), u = s.coordinates("x y", initial=[np.sin(0.1), np.cos(0.1)], velocity=[0, 0], units="m m")
+    s.kinetic_energy(mass / 2 * (u @ u))
+    s.potential_energy(mass * 9.81 * y)
+    s.contact(gap=ss.math.sqrt(x * x + y * y) - 1, name="sphere")
+    solution = ss.solve(s, t_end=1.2, dt=0.1, method="event-driven")
+    (event,) = np.flatnonzero(solution.extra["events"][2:])  # after those of the start
+    t = solution.extra["last_event"][2 + event]
+    there = ss.solve(s, t_end=t, dt=t / 7, method="event-driven")
+    assert there.q[-1, 1] == pytest.approx(2 / 3 * np.cos(0.1), abs=1e-8)
+
+
+@pytest.mark.parametrize("mass", [1e-12, 1.0])
+def test_a_block_of_any_mass_begins_to_slip_in_time(mass):
+    """Pulled by a spring whose end moves: k v t = mu m g."""
+    s = ss.System("block")
+    (x, y), u = s.coordinates("x y", initial=[0, 0], velocity=[0, 0], units="m m")
+    s.kinetic_energy(mass / 2 * (u @ u))
+    s.potential_energy(mass * 10 * y + mass * 100 / 2 * (0.1 * s.time - x) ** 2)
+    s.contact(gap=y, slip=u[0], friction=0.4, name="floor")
+    events = ss.solve(s, t_end=0.5, dt=0.1, method="event-driven").extra
+    assert events["last_event"][events["events"] > 0][-1] == pytest.approx(0.4, abs=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e-3, 1e3, 1e6])
+def test_units_of_length_do_not_matter(unit):
+    """A box that falls on a floor and comes to rest, in numbers of metres, millimetres and others."""
+
+    def box(L):
+        s = ss.System("box")
+        s.add(ss.Gravity([0, -9.81 * L]))
+        start = {"position": [0, 0.5 * L], "angle": 0.3, "velocity": [L, 0], "angular_velocity": 2.0}
+        body = s.add(ss.PlanarBody("box", mass=2.0, inertia=0.05 * L**2, **start))
+        for k, (x, y) in enumerate([(-0.2, -0.1), (0.2, -0.1)]):
+            s.add(ss.Contact(f"{k}", body.point(x * L, y * L), ss.Line([0, 0], [0, 1]), friction=0.3, restitution=0.4))
+        return ss.solve(s, t_end=1.2, dt=0.02, method="event-driven").q[-1] / [L, L, 1]
+
+    assert box(unit) == pytest.approx(box(1.0), abs=1e-5)  # rest_velocity is of another size

@@ -16,6 +16,7 @@ CLOSED, OPEN, STICK, SLIDING = Field("closed", N), Field("open", N), Field("stic
 DIRECTION = Field("direction", F)  # of slip, zero where an element does not slide
 A, LA, FORCE_F, RADIUS = Field("a", U), Multipliers("la"), Field("force.F", F), Field("radius", F)
 QDOT, GAP, GAP_DOT, SLIP = Field("qdot", Q), Field("gap", N), Field("gap_dot", N), Field("slip", F)
+GAP_DDOT = Field("gap_ddot", N)
 LIFTS = Field("lifts", N)  # contacts at rest that will open
 SHIFT = Field("shift", U)
 PUSH = Field("push", N)  # velocities at which contacts are made to separate: zero, but for a first guess
@@ -36,11 +37,22 @@ class Trouble(Exception):
 class Routine:
     """A program of one stage as a function of numbers: fields in, fields out."""
 
-    def __init__(self, program: Program, inputs: Sequence[Field], outputs: Sequence[Field | Multipliers], start: Start):
+    def __init__(
+        self,
+        program: Program,
+        inputs: Sequence[Field],
+        outputs: Sequence[Field | Multipliers],
+        start: Start,
+        rate: float = 1.0,
+    ):
         from stickslip.engine.advance import allow_sweeps, workspace
+        from stickslip.engine.levels import row_sizes
 
         layout = program.layout
         self._program, self._work, self._memory = program, workspace(program), np.zeros(layout.total)
+        if start.sizes is not None:
+            sizes = {at: size if at[1] else size * rate for at, size in start.sizes.items()}
+            self._work.sizes[:] = row_sizes(program, sizes)
         allow_sweeps(program.tables, self._work)
         self._memory[: layout.parameters] = start.parameters
         self._inputs, self._record = layout.places(*inputs), layout.places(*outputs)
@@ -59,7 +71,7 @@ class Routine:
         self._memory[self._program.layout.parameters :] = values
 
     def __call__(self, *values: float | np.ndarray, scale: float = 1.0) -> dict[Field, np.ndarray]:
-        """Solve, to ROUND_OFF of `scale`, the expected size of the unknowns; again if they are larger, or to STIFF."""
+        """Solve, to ROUND_OFF of `scale`, the expected size of the unknowns in their units; again if larger, or to STIFF."""
         given = np.concatenate([np.atleast_1d(v) for v in values])
         for expected in (scale, 1e3 * scale, 1e6 * scale):
             found, size = self._attempt(ROUND_OFF * max(1.0, expected), given)
@@ -101,12 +113,12 @@ class Routine:
 class Problems:
     """All five, for one run."""
 
-    def __init__(self, programs: Mapping[str, Program], start: Start):
+    def __init__(self, programs: Mapping[str, Program], start: Start, rate: float = 1.0):
         state, modes = (T_0, Q_0, U_0), (CLOSED, STICK, DIRECTION)
-        seen = (A, QDOT, LA.g, LA.gamma, LA.N, FORCE_F, RADIUS, GAP, GAP_DOT, SLIP)
-        self.motion = Routine(programs["motion"], (*state, *modes), seen, start)
+        seen = (A, QDOT, LA.g, LA.gamma, LA.N, FORCE_F, RADIUS, GAP, GAP_DOT, GAP_DDOT, SLIP)
+        self.motion = Routine(programs["motion"], (*state, *modes), seen, start, rate)
         given = (*state, OPEN, SLIDING, DIRECTION)
-        self.choice = Routine(programs["choice"], given, (LIFTS, LA.F, RADIUS), start)
+        self.choice = Routine(programs["choice"], given, (LIFTS, LA.F, RADIUS), start, rate)
         self.impact = Routine(programs["impact"], (*state, OPEN, PUSH, U_GUESS), (U_1, PERCUSSIONS), start)
         self.project_q = Routine(programs["project_positions"], (T_0, Q_0, CLOSED), (Q_1,), start)
         project_u = programs["project_velocities"]

@@ -20,6 +20,7 @@ from stickslip.phases.history import HISTORY, Modes, Phase
 from stickslip.phases.problems import SLIP, Trouble
 from stickslip.phases.search import BROKEN, first_event
 from stickslip.phases.settle import JAM, START, transition
+from stickslip.phases.units import Masses
 
 if TYPE_CHECKING:
     from scipy.integrate import OdeSolver
@@ -65,7 +66,7 @@ class EventRun:
         """Where the run is: modes and step of the integrator, and where the iterations of the five problems start."""
         c = self.course
         numbers = np.array([self._step, c.scale, self._events, self._last_event])
-        arrays = {"numbers": numbers, "floor": c.floor, **vars(c.modes)}
+        arrays = {"numbers": numbers, "floor": c.floor, **vars(c.modes), **vars(c.masses)}
         arrays |= {routine.name: routine.start for routine in c.problems.all}
         memory = {name: array.copy() for name, array in arrays.items()}
         return State(self.start.method, self.start.t, self.start.dt, self.first + self.done, c.t, *c.copy(), memory)
@@ -77,6 +78,8 @@ class EventRun:
         c.modes = Modes(m["closed"].copy(), m["stick"].copy(), m["direction"].copy())
         self._step, c.scale, events, self._last_event = m["numbers"].tolist()
         self._events, c.floor = int(events), m["floor"].copy()
+        if "contacts" in m:  # not in files of earlier versions
+            c.masses = Masses(m["contacts"].copy(), m["elements"].copy())
         for routine in c.problems.all:
             routine.start = m[routine.name]
         c.t, self.first, self.done = state.t, state.step, 0
@@ -204,7 +207,9 @@ class EventRun:
 
         o, first = self.options, min(self._step, t_bound - t)
         method = getattr(integrate, o.integrator)
-        return method(self.course.rate, t, y, t_bound, rtol=o.rtol, atol=o.atol, first_step=first)
+        units, atol = self.course.units, np.full(y.size, o.atol)
+        atol[: units.q.size + units.u.size] *= np.concatenate([units.q, units.u])
+        return method(self.course.rate, t, y, t_bound, rtol=o.rtol, atol=atol, first_step=first)
 
     def _follow_directions(self) -> None:
         """Directions of slip in the plane turn with the slip."""
@@ -212,7 +217,7 @@ class EventRun:
         slip = c.see(c.t, c.y)[SLIP]
         for e in c.elements:
             d, v = c.modes.direction[e.rows], slip[e.rows]
-            if d.size > 1 and d.any() and np.linalg.norm(v) > 2 * c.no_slip(c.y):
+            if d.size > 1 and d.any() and np.linalg.norm(v) > 2 * c.no_slip(c.y, e):
                 direction = c.modes.direction.copy()  # a history keeps the modes of earlier phases
                 direction[e.rows] = v / np.linalg.norm(v)
                 c.modes = Modes(c.modes.closed, c.modes.stick, direction)

@@ -57,20 +57,22 @@ def first_event(
 def _watch(course: Course, t: float, y: np.ndarray) -> Sample:
     """Contacts first, then friction elements, then whether all that is closed or sticks still does."""
     v, m = course.see(t, y), course.modes
-    force = MARGIN * max(1.0, np.abs(v[LA.N]).max(initial=0.0))
-    reach = TOUCHING * max(1.0, np.abs(y[: course.n_q]).max(initial=0.0))
-    closed = m.closed > 0
-    out = [np.where(closed, v[LA.N] + force, v[GAP] - course.floor + reach)]
-    moves = float(np.abs(np.where(closed, v[GAP_DOT], 0.0)).max(initial=0.0))
-    for e in course.elements:
+    units, masses, (q, u) = course.units, course.masses, (y[: course.n_q], y[course.n_q : course.n_q + course.n_u])
+    closed, usual = m.closed > 0, units.gap_dot * units.rate
+    # Accelerations that forces stand for, whatever the mass, in their units and at least 1.
+    force = MARGIN * float(np.abs(v[LA.N] / (masses.contacts * usual)).max(initial=1.0))
+    reach = TOUCHING * units.positions(q) * units.gap
+    out = [np.where(closed, v[LA.N] + force * masses.contacts * usual, v[GAP] - course.floor + reach)]
+    moves = float(np.abs(np.where(closed, v[GAP_DOT] / units.gap_dot, 0.0)).max(initial=0.0))
+    for k, e in enumerate(course.elements):
         d, stick = m.direction[e.rows], m.stick[e.rows][0] > 0
         if stick:
-            out.append(np.array([v[RADIUS][e.rows][0] - np.linalg.norm(v[FORCE_F][e.rows]) + force]))
-            moves = max(moves, float(np.linalg.norm(v[SLIP][e.rows])))
+            margin = force * masses.elements[k] * units.slip[e.rows][0] * units.rate
+            out.append(np.array([v[RADIUS][e.rows][0] - np.linalg.norm(v[FORCE_F][e.rows]) + margin]))
+            moves = max(moves, float(np.linalg.norm(v[SLIP][e.rows] / units.slip[e.rows])))
         else:
-            out.append(np.array([d @ v[SLIP][e.rows] + course.no_slip(y) if d.any() else 1.0]))
-    fast = float(np.abs(y[course.n_q : course.n_q + course.n_u]).max(initial=0.0))
-    out.append(np.array([JUMPED * max(1.0, fast) - moves]))
+            out.append(np.array([d @ v[SLIP][e.rows] + course.no_slip(y, e) if d.any() else 1.0]))
+    out.append(np.array([JUMPED * units.velocities(u) - moves]))
     return Sample(t, np.concatenate(out), np.where(closed, 1.0, v[GAP_DOT]))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from stickslip.engine.fields import Field
 from stickslip.phases.course import Course
 from stickslip.phases.history import Jump, Modes, Transition
-from stickslip.phases.problems import FORCE_F, GAP, GAP_DOT, LA, LIFTS, RADIUS, SLIP, Trouble
+from stickslip.phases.problems import FORCE_F, GAP, GAP_DDOT, GAP_DOT, LA, LIFTS, RADIUS, SLIP, Trouble
 from stickslip.phases.search import MARGIN, TOUCHING
 
 # Contacts that close at once in exact arithmetic (a flat face) do so to the accuracy of the positions only. One impact of
@@ -24,11 +24,13 @@ PARADOX = (
 )
 
 
-def transition(course: Course, event: int, rest: float, most: int, row: int) -> Transition:
+def transition(course: Course, event: int, rest_velocity: float, most: int, row: int) -> Transition:
     """New modes after an event, which counts contacts, then friction elements, or is START or JAM.
 
-    rest: contacts that leave an impact slower stay closed. most: impacts in a row. row: the output that this leads to.
+    rest_velocity: contacts that leave an impact slower stay closed. So do those whose bounce would be lower than what the
+    search for events sees. most: impacts in a row. row: the output that this leads to.
     """
+    rest = rest_velocity * course.units.gap_dot
     now = _begin(course, event, rest, row)
     contact = event if 0 <= event < course.n_N else None
     leaving = contact is not None and now.before.closed[contact] > 0
@@ -41,7 +43,8 @@ def transition(course: Course, event: int, rest: float, most: int, row: int) -> 
         _shock(course, now)
     while True:
         v = _impacts(course, now, rest, most)
-        now.resting = now.touching & (v[GAP_DOT] <= rest)
+        lowest = np.sqrt(2 * np.maximum(-v[GAP_DDOT], 0.0) * TOUCHING * course.sizes)
+        now.resting = now.touching & (v[GAP_DOT] <= np.maximum(rest, lowest))
         if leaving:
             now.resting[contact] = False
         now.slip = v[SLIP]
@@ -58,11 +61,11 @@ def transition(course: Course, event: int, rest: float, most: int, row: int) -> 
     return now
 
 
-def _begin(course: Course, event: int, rest: float, row: int) -> Transition:
+def _begin(course: Course, event: int, rest: np.ndarray, row: int) -> Transition:
     v = course.see(course.t, course.y) if event != JAM else None
     touching = course.modes.closed > 0
     if v is not None:
-        near = np.where(v[GAP_DOT] < -rest, TOGETHER, 2 * TOUCHING) * course.size
+        near = np.where(v[GAP_DOT] < -rest, TOGETHER, 2 * TOUCHING) * course.sizes
         touching = touching | (v[GAP] <= near)
     if 0 <= event < course.n_N and not course.modes.closed[event] > 0:
         touching[event] = True
@@ -78,7 +81,7 @@ def _begins_to_slip(course: Course, event: int) -> tuple[int, np.ndarray | None]
     return k, -force / np.linalg.norm(force)
 
 
-def _impacts(course: Course, now: Transition, rest: float, most: int) -> dict[Field, np.ndarray]:
+def _impacts(course: Course, now: Transition, rest: np.ndarray, most: int) -> dict[Field, np.ndarray]:
     """All impacts (2) of contacts that touch and approach; what is seen after them."""
     for _ in range(most):
         v = _free(course, course.u)
@@ -98,7 +101,7 @@ def _shock(course: Course, now: Transition) -> None:
     la_N grows without bound that limit does not exist yet: there the contacts separate as slowly as they can.
     """
     _, u = course.copy()
-    speed = max(1.0, float(np.abs(u).max(initial=0.0)))
+    speed = course.units.velocities(u) * course.units.speed
     for push in (0.0, *SHOCKS):
         try:
             start = course.jump(now.touching, push=(push or SHOCKS[-1]) * speed)
@@ -116,8 +119,8 @@ def _stops(course: Course, before: np.ndarray, after: np.ndarray) -> bool:
     """Whether an element that slides with the velocities before sticks, or nearly so, with those after."""
     slips = [_free(course, u)[SLIP] for u in (before, after)]
     speeds = [[float(np.linalg.norm(slip[e.rows])) for e in course.elements] for slip in slips]
-    least = 10 * course.no_slip(course.y)
-    return any(old > least and new < max(1e-4 * old, least) for old, new in zip(*speeds, strict=True))
+    least = [10 * course.no_slip(course.y, e) for e in course.elements]
+    return any(old > none and new < max(1e-4 * old, none) for old, new, none in zip(*speeds, least, strict=True))
 
 
 def _free(course: Course, u: np.ndarray) -> dict[Field, np.ndarray]:
@@ -145,7 +148,7 @@ def _choose(
         speed = np.linalg.norm(slip[e.rows])
         if k == begins:
             given[e.rows] = direction
-        elif k == stops or speed <= 2 * course.no_slip(course.y):
+        elif k == stops or speed <= 2 * course.no_slip(course.y, e):
             still[e.rows] = 1.0
         else:
             given[e.rows] = slip[e.rows] / speed

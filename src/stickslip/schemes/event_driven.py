@@ -47,6 +47,7 @@ from stickslip.phases.problems import (
     DIRECTION,
     FORCE_F,
     GAP,
+    GAP_DDOT,
     GAP_DOT,
     LA,
     LIFTS,
@@ -84,6 +85,7 @@ def motion(part: PartType, s: Stage) -> None:
     s.update(RADIUS, _per_component(part, radius))
     s.update(GAP, part.g_N(t, q))
     s.update(GAP_DOT, part.g_N_dot(t, q, u))
+    s.update(GAP_DDOT, part.g_N_ddot(t, q, u, a))
     s.update(SLIP, part.gamma_F(t, q, u))
 
 
