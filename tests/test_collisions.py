@@ -607,3 +607,45 @@ def test_friction_may_be_a_parameter_of_the_system():
         assert solution.u[-1, 0] == pytest.approx(1 - mu * 9.81 * 0.02, abs=1e-9)
     with pytest.raises(ModelError, match="friction = -1 is out of range"):
         ss.solve(sliding(None), 0.02, 1e-3, parameters={"mu": -1}, progress=False)
+
+
+@pytest.mark.parametrize(
+    "first, second",
+    [
+        (lambda b: ss.Sphere(b.point(), 0.1), lambda b: ss.Sphere(b.point(), 0.2)),
+        (lambda b: ss.Sphere(b.point(), 0.1), lambda b: ss.Capsule(b.point(-1, 0, 0), b.point(1, 0, 0), 0.1)),
+        (
+            lambda b: ss.Capsule(b.point(-1, 0, 0), b.point(1, 0, 0), 0.1),
+            lambda b: ss.Capsule(b.point(-1, 0, 0), b.point(1, 0, 0), 0.1),
+        ),
+        (lambda b: ss.Sphere(b.point(), 0.3), lambda b: ss.Cavity(b.point(), 0.2)),
+    ],
+)
+def test_round_shapes_with_a_common_centre_begin_inside_each_other(first, second):
+    """They have no normal, and so no contact: they fell through each other."""
+    s = ss.System("two bodies at one place")
+    a, b = (s.add(ss.RigidBody(name, mass=1, inertia=[1, 1, 1])) for name in "ab")
+    s.add(ss.Collisions("touch", [first(a), second(b)]))
+    with pytest.raises(ss.InitialStateError, match="'a' and 'b' begin inside each other"):
+        ss.solve(s, 0.1, 0.01)
+
+
+def test_a_ball_may_begin_in_the_middle_of_a_cavity():
+    s = ss.System("ball in a drum")
+    s.add(ss.Gravity([0, -9.81]))
+    ball = s.add(ss.PlanarBody("ball", mass=1, inertia=0.004))
+    s.add(ss.Collisions("touch", [ss.Sphere(ball.point(), 0.1), ss.Cavity(ss.ground.point(0, 0), 0.5)]))
+    assert ss.solve(s, 1.0, 1e-2).q[-1, 1] == pytest.approx(-0.4, abs=1e-8)
+
+
+def test_shapes_of_one_body_alone_are_refused():
+    s = ss.System("lonely")
+    ball = s.add(ss.PointMass("ball", mass=1.0, position=[0, 1]))
+    with pytest.raises(ModelError, match="all shapes belong to 'ball', which cannot touch itself"):
+        s.add(ss.Collisions("touch", [ss.Sphere(ball.point(), 0.1), ss.Sphere(ball.point(1, 0), 0.1)]))
+
+
+def test_materials_need_names():
+    ball = ss.PointMass("ball", mass=1.0, position=[0, 1])
+    with pytest.raises(ModelError, match="friction names the material 'ice', but the shapes have none"):
+        ss.Collisions("touch", [ss.Sphere(ball.point(), 0.1), ss.Line([0, 0], [0, 1])], friction={"ice": 0.1})

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from stickslip.cone import check_projection
+from stickslip.engine.expressions import T
 from stickslip.engine.numbering import Numbering
+from stickslip.engine.watch import law_function
 from stickslip.errors import InitialStateError, ModelError
 from stickslip.model.declaration import check_law_value
 
@@ -110,8 +112,8 @@ def check_laws(
             if laws_hold(symbol, values):
                 continue
             for member, row in zip(kind.members, values, strict=True):
-                for value in row.flat:
-                    where = f"{model.system.name}: contact of {numbering.instances[member].name!r}"
+                for k, value in enumerate(row.flat):
+                    where = f"{model.system.name}: contact {name_of_law(numbering, int(member), symbol, k)!r}"
                     check_law_value(where, key, float(value))
         cones = [f for f in kind.type.frictions if f.cone is not None and f.cone.coefficients]
         if cones and "coefficients" in laws:  # whose shape depends on parameters; others were checked when declared
@@ -121,6 +123,27 @@ def check_laws(
                 for f in cones:
                     assert f.cone is not None
                     check_projection(where, f.cone, row.ravel()[f.coefficient : f.coefficient + f.cone.coefficients])
+
+
+def name_of_law(numbering: Numbering, member: int, symbol: str, k: int) -> str:
+    """The contact that the k-th value of a law of a part belongs to."""
+    declared = numbering.model.equations[member - len(numbering.model.nodes)].contacts
+    with_law = [c for c in declared if (c.gap is not None if symbol == "e_N" else c.slip.numel() > 0)]
+    return with_law[k].name if k < len(with_law) else numbering.instances[member].name
+
+
+def not_finite(numbering: Numbering, t: float, q: np.ndarray, u: np.ndarray, parameters: np.ndarray) -> list[str]:
+    """Parts whose forces are not finite at a state; the system itself for those from equations."""
+    out = []
+    for kind in numbering.part_kinds:
+        if not kind.type.n_u:
+            continue
+        e = kind.type.expressions
+        h = law_function(kind.type, "h", kind.type.h(T, e.q, e.u))
+        local = [x[numbering.rows(kind, space)].T for x, space in ((q, "q"), (u, "u"))]
+        values = np.array(h(t, *local, parameters[kind.parameters].T)).reshape(kind.type.n_u, len(kind.members))
+        out += [numbering.instances[kind.members[k]].name for k in np.flatnonzero(~np.isfinite(values).all(axis=0))]
+    return out
 
 
 def check_initial_state(

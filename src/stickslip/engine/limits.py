@@ -19,7 +19,7 @@ import casadi as ca
 import numpy as np
 
 from stickslip.engine.bounds import bounds
-from stickslip.engine.check import coupled
+from stickslip.engine.check import coupled, name_of_law
 from stickslip.engine.expressions import T
 from stickslip.engine.failure import Failure
 from stickslip.engine.layout import slices
@@ -163,11 +163,9 @@ class Ranges:
         if not wrong.any():
             return None
         row, member, k = (int(x) for x in np.argwhere(wrong)[0])
-        model = self.numbering.model
-        declared = model.equations[int(kind.members[member]) - len(model.nodes)].contacts
-        contact = [c for c in declared if (c.gap is not None if name == "e_N" else c.slip.numel() > 0)][k]
+        contact = name_of_law(self.numbering, int(kind.members[member]), name, k)
         try:
-            check_law_value(f"contact {contact.name!r}", LAWS[name], float(values[row, member, k]))
+            check_law_value(f"contact {contact!r}", LAWS[name], float(values[row, member, k]))
         except ModelError as error:
             t = float(motion.t[row])
             return Breach(row, t, f"{error} (at t = {t:.6g})")

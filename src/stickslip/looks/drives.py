@@ -108,7 +108,7 @@ def drive(part: Any, sketch: Sketch) -> None:
 
 def force(part: Force, sketch: Sketch) -> None:
     """An arrow."""
-    f = array(evaluated(part.force, TIME))
+    f = array(evaluated("force", part.force, t=TIME))
     f = part.point.body.direction(f) if part.local else f
     at = place(part.point)
     sketch.track("force", [at, at + f], tone="other")
@@ -116,7 +116,7 @@ def force(part: Force, sketch: Sketch) -> None:
 
 def torque(part: Torque, sketch: Sketch) -> None:
     """An arc about the centre of its body, and the opposite one about that of its reaction."""
-    T = np.atleast_1d(array(evaluated(part.torque, TIME)))
+    T = np.atleast_1d(array(evaluated("torque", part.torque, t=TIME)))
     if len(T) == 1:
         T = array([0.0, 0.0, T[0]])
     elif part.local:

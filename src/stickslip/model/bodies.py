@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from stickslip.errors import ModelError
-from stickslip.math import Scalar, Vector, array, column, cross, diag, dot, is_symbolic, quaternion_rotation, rotation
+from stickslip.math import Scalar, Vector, array, cross, diag, dot, is_symbolic, quaternion_rotation, rotation
 from stickslip.model.declaration import Coordinates, Equations
 from stickslip.model.frames import Axis, Carrier, Frame, Ground, Point, ground, parameters, rate, velocities_of
 from stickslip.model.given import number, numbers
@@ -339,7 +339,9 @@ def _inertia(where: str, given: Any) -> np.ndarray:
         return inertia
     Theta = np.diag(inertia) if inertia.ndim == 1 else inertia
     if not np.isfinite(Theta).all() or not np.allclose(Theta, Theta.T, rtol=0, atol=1e-12 * np.abs(Theta).max()):
-        raise ModelError(f"{where}: the inertia matrix is not finite or not symmetric: {column(Theta)}")
+        raise ModelError(
+            f"{where}: the inertia matrix is not finite or not symmetric: {np.asarray(Theta, float).tolist()}"
+        )
     a, b, c = np.linalg.eigvalsh(Theta)
     if a <= 0:
         raise ModelError(f"{where}: principal moment of inertia {a:g} must be > 0")

@@ -102,6 +102,11 @@ class Collisions:
                 raise ModelError(
                     f"{where}: the {kind} of {shape.body.name!r} has no body in this system; add {shape.body.name!r} first"
                 )
+        if len({id(shape.body) for shape in self.shapes}) == 1:
+            raise ModelError(
+                f"{where}: all shapes belong to {self.shapes[0].body.name!r}, which cannot touch itself; name what it may hit, "
+                "such as a Plane or another body"
+            )
         for key in self.laws:
             for label, value, _ in self._entries(key):
                 system.parameter(f"{self.name}.{key}{label}", value)
@@ -142,6 +147,11 @@ class Collisions:
         for pair, value in given.items():
             names = (pair, pair) if isinstance(pair, str) else _pair(where, pair)
             for name in names:
+                if self.materials == ("",):
+                    raise ModelError(
+                        f"{where}: {key} names the material {name!r}, but the shapes have none; give them as "
+                        f"{{{name!r}: [...], ...}}"
+                    )
                 if name not in self.materials:
                     raise ModelError(
                         f"{where}: {key} names the material {name!r}; there are {', '.join(map(repr, self.materials))}"

@@ -174,7 +174,7 @@ def meet(system: System, name: str, first: Any, second: Any) -> Iterator[Meeting
         return _on_core(system, name, first, second)
     if isinstance(first, Sphere) and isinstance(second, Cavity):
         return iter([_in_cavity(system, name, first, second)])
-    turned = " (the other way round they can)" if _could(second, first) else ""
+    turned = " (the other way round there is)" if _could(second, first) and not _could(first, second) else ""
     raise ModelError(
         f"contact {name!r}: no contact is known of a {type(first).__name__} with a {type(second).__name__}{turned}. "
         "Possible are any shape with a Line or Plane, a Sphere with a Point, Sphere, Capsule or Box, a Sphere in a Cavity, "

@@ -186,8 +186,9 @@ class Equations:
         text(f"{self.name}: constraint", name)
         rows = _vector(value, where)
         _refuse_comparisons(rows, where, "the expression that shall be zero, such as x - 1 for x == 1")
-        if rows.is_constant():
-            raise ModelError(f"{where} depends on nothing; give an expression of coordinates that shall be zero")
+        if all(ca.is_equal(symbol, TIME) for symbol in ca.symvar(rows)):
+            nothing = "nothing" if rows.is_constant() else "no coordinate"
+            raise ModelError(f"{where} depends on {nothing}; give an expression of coordinates that shall be zero")
         if any(other.name == name for other in self.constraints + self.velocity_constraints):
             raise ModelError(f"{where} is declared twice; names must differ")
         constraints.append(Bilateral(name, rows, about))
@@ -307,8 +308,8 @@ def _symbolic(x: Any, what: str) -> ca.SX:
         value = ca.densify(column(x))
     except ModelError as error:
         raise ModelError(f"{what}: {error}") from None
-    if value.is_constant() and not np.isfinite(np.array(ca.DM(value))).all():
-        raise ModelError(f"{what} is not finite: {x!r}")
+    if value.is_constant() and not np.isfinite(numbers := np.array(ca.DM(value)).ravel()).all():
+        raise ModelError(f"{what} is not finite: {numbers.tolist() if numbers.size > 1 else numbers[0]}")
     return value
 
 

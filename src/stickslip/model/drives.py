@@ -37,7 +37,8 @@ class Motion(Described):
         fixed = not callable(self.target) and not is_symbolic(self.target)
         target = system.parameter(f"{self.name}.target", self.target) if fixed else self.target
         about = f"the motion {self.name!r} does not begin at its prescribed value"
-        target = number(f"motion {self.name!r}", "target", evaluated(target, TIME))
+        where = f"motion {self.name!r}"
+        target = number(where, "target", evaluated(f"{where}: target", target, t=TIME))
         equations.constraint(x.equals(target), name=self.name, about=about)
 
 

@@ -121,7 +121,11 @@ class SpringDamper(Described):
         k = system.parameter(f"{self.name}.stiffness", self.stiffness)
         d = system.parameter(f"{self.name}.damping", self.damping)
         x_0 = system.parameter(f"{self.name}.rest_length", self.rest_length)
-        force = 0.0 if self.law is None else evaluated(self.law, x.value, x.rate)
+        force = (
+            0.0
+            if self.law is None
+            else evaluated(f"spring-damper {self.name!r}: law", self.law, x=x.value, xdot=x.rate)
+        )
         return x, k, d, x_0, number(f"spring-damper {self.name!r}", "the value of its law", force)
 
 
@@ -149,7 +153,8 @@ class Motor(Described):
         x = self.measure.quantity(system, self.name)
         constant = not callable(self.force) and not is_symbolic(self.force)
         force = system.parameter(f"{self.name}.force", self.force) if constant else self.force
-        return x, number(f"motor {self.name!r}", "force", evaluated(force, TIME, x.value, x.rate))
+        where = f"motor {self.name!r}"
+        return x, number(where, "force", evaluated(f"{where}: force", force, t=TIME, x=x.value, xdot=x.rate))
 
 
 class Controller(Described):
@@ -195,7 +200,8 @@ class Controller(Described):
         if not callable(self.target) and not is_symbolic(self.target):
             beyond = x.minus(system.parameter(f"{self.name}.target", self.target))
             return x, -k * beyond - d * x.rate, -beyond
-        target = number(f"controller {self.name!r}", "target", evaluated(self.target, TIME))
+        where = f"controller {self.name!r}"
+        target = number(where, "target", evaluated(f"{where}: target", self.target, t=TIME))
         beyond = x.minus(target)
         return x, -k * beyond + d * (rate(system, target) - x.rate), -beyond
 
@@ -265,7 +271,7 @@ class Torque(Described):
 
 def _components(name: str, system: System, given: Any, n: int) -> np.ndarray:
     """n components of a force; numbers become parameters."""
-    values = vector(f"force {name!r}", "force", evaluated(given, TIME), n)
+    values = vector(f"force {name!r}", "force", evaluated(f"force {name!r}", given, t=TIME), n)
     if is_symbolic(values):
         return values
     return array([system.parameter(f"{name}.force.{'xyz'[k]}", v) for k, v in enumerate(values)])

@@ -174,7 +174,7 @@ class Expression(Measure):
     value: Any
 
     def quantity(self, system: System, prefix: str) -> Quantity:
-        value = number(prefix, "its measure", evaluated(self.value))
+        value = number(prefix, "its measure", evaluated(f"{prefix}: its measure", self.value))
         speed = rate(system, value)
         touched = [array(b.u) for b in system.blocks if _depends(speed, b.u)]
         return Quantity(speed, np.concatenate([np.zeros(0, object), *touched]), value)
@@ -198,14 +198,15 @@ def _two_points(what: str, *points: Any) -> None:
         raise ModelError(f"{what}: {points[0]} and {points[1]} do not live in the same space")
 
 
-def evaluated(function: Callable[..., Any] | Scalar, *arguments: Any) -> Any:
-    """A function's value, or the number or expression that was given instead of a function."""
+def evaluated(what: str, function: Callable[..., Any] | Scalar, **arguments: Any) -> Any:
+    """A function's value, or the number or expression that was given instead of a function; `what` it is the value of."""
     if not callable(function):
         return function
     try:
-        inspect.signature(function).bind(*arguments)
+        inspect.signature(function).bind(*arguments.values())
     except TypeError as error:
-        raise ModelError(f"{function!r} must take {len(arguments)} arguments: {error}") from None
+        takes = f"({', '.join(arguments)})" if arguments else "nothing"
+        raise ModelError(f"{what} must be a number, an expression, or a function of {takes}: {error}") from None
     except ValueError:
         pass  # a builtin without a signature
-    return function(*arguments)
+    return function(*arguments.values())

@@ -117,7 +117,7 @@ class WrittenEquations(StateSpace):
         self,
         *,
         slip: Any,
-        radius: Coefficient = 0.0,
+        radius: Coefficient | None = None,
         friction: Coefficient = 0.0,
         of: Sequence[str] = (),
         tangential_restitution: Scalar = 0.0,
@@ -142,10 +142,15 @@ class WrittenEquations(StateSpace):
                 f"{self.name}: friction {where!r} has a coefficient but no normal contact; name contacts in of=, or give "
                 "radius="
             )
+        if not of and radius is None:
+            raise ModelError(
+                f"{self.name}: friction {where!r} has no force; give radius=, the largest friction force, or friction= and "
+                "contacts in of="
+            )
         self._own.contact(
             gap=None,
             slip=slip,
-            radius=radius,
+            radius=0.0 if radius is None else radius,
             friction=friction,
             of=of,
             tangential_restitution=tangential_restitution,

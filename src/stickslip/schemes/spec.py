@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -80,4 +81,7 @@ def _setting(scheme: Scheme, method: str, text: str) -> tuple[str, Any]:
 
 def _require_option(scheme: Scheme, key: str) -> None:
     if key not in scheme.options:
-        raise OptionError(unknown_name(f"option of method {scheme.name!r}", key, scheme.options))
+        close = get_close_matches(str(key), scheme.options, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else "."
+        has = ", ".join(sorted(scheme.options)) or "none"
+        raise OptionError(f"there is no option {key!r} of method {scheme.name!r}{hint} Its options: {has}")

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stickslip.engine.check import not_finite
 from stickslip.engine.failure import Failure
 from stickslip.engine.runs import Start
 from stickslip.engine.state import State
@@ -24,6 +25,7 @@ from stickslip.solve.checks import check_capability, check_start
 from stickslip.solve.detecting import DetectingRun
 from stickslip.solve.keeping import selection
 from stickslip.solve.options import (
+    as_float,
     count_steps,
     flag,
     is_number,
@@ -123,9 +125,11 @@ class Case:
             t_start = None
         state = self._continued(start, t_start, q0, u0)
         t_0: Any = state.t if state is not None else 0.0 if t_start is None else t_start
-        if not (is_number(t_0) and is_number(t_end)) or (t_end < t_0 and part is None):
+        if not is_number(t_0):
+            raise OptionError(f"t_start = {t_0!r} must be a finite number")
+        if not is_number(t_end) or (t_end < t_0 and part is None):
             raise OptionError(f"t_end = {t_end!r} must be a finite number, not before the start t = {t_0!r}")
-        t_0, t_end = float(t_0), float(t_end)
+        t_0, t_end = as_float(t_0), as_float(t_end)
         begin = t_0 if state is None else state.t_start
         steps = count_steps(begin, t_end, dt) - (0 if state is None else state.step)
         if out is not None:
@@ -219,7 +223,7 @@ class Case:
             solution = chosen.of(solution)
         if run.failure is not None:
             solution.provenance["interrupted"] = f"step {run.done + 1} could not be solved"
-            raise _convergence_error(run.failure, solution, run.done)
+            raise _convergence_error(_explained(run, ready, values), solution, run.done)
         if stopped:
             what = f"interrupted at t = {solution.t[-1]:g} of {t_end:g}, after {run.done} steps"
             solution.provenance["interrupted"] = what
@@ -275,6 +279,22 @@ class Case:
                 f"{self.dt:g} cannot continue; give q0=state.q, u0=state.u and t_start=state.t instead"
             )
         return state
+
+
+def _explained(run: Any, ready: Prepared, values: np.ndarray) -> Failure:
+    """The failure of a run; where no force exists at the start of the step, with that as its reason."""
+    failure: Failure = run.failure
+    if np.isfinite(failure.residual):
+        return failure
+    state = run.state
+    parts = not_finite(ready.numbering, state.t, state.q, state.u, values)
+    if not parts:
+        return failure
+    names = ", ".join(map(repr, parts[:5]))
+    return failure._replace(
+        message=f"forces of {names} are not finite at t = {state.t:g}",
+        remedy="look for points that coincide, a division by zero, a root or logarithm of a negative number",
+    )
 
 
 def _convergence_error(failure: Failure, solution: Solution, step: int) -> ConvergenceError:

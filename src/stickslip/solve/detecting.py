@@ -27,7 +27,7 @@ from stickslip.model.system import System
 from stickslip.schemes import Scheme
 from stickslip.solve.contact_rooms import ABLE, CODES, GIVEN, enough, labels_of, program_with_rooms
 from stickslip.solve.found import ContactTable
-from stickslip.solve.overlaps import FastBodies, pair_of, require_apart
+from stickslip.solve.overlaps import FastBodies, nudged, pair_of, require_apart
 
 NEAR = 0.3  # of the way of the fastest body: open gaps below this one are solved for too where contacts are many
 MANY_BODIES = 200  # are swept whatever contacts there are: most of them are free
@@ -45,8 +45,7 @@ class DetectingRun(ProgramRun):
     def __init__(
         self, system: System, scheme: Scheme, start: Start, parameters: Mapping[str, float], initial_tol: float
     ):
-        from stickslip.collide.broad import nobody
-        from stickslip.collide.scene import empty_contacts, scene_of
+        from stickslip.collide.scene import scene_of
 
         collisions = collisions_of(system)
         if collisions is None:
@@ -64,14 +63,15 @@ class DetectingRun(ProgramRun):
         self._fast = FastBodies(self.scene, collisions) if on_velocities else None
         self._counts = np.zeros(CODES, np.int64)
         self._crowd, self._past_crowds = None, []
-        self._old, self._new = empty_contacts(64), empty_contacts(64)
-        self._make_room(64)
-        self._known = nobody(len(self.scene.shapes))
+        self._forget()
         self._rooms: dict[int, int] = {}  # capacity by code
         self.rebuilds = -1
         if start.state is None:
-            self._look(start.q, start.u, start.dt)
-            require_apart(system.name, self.scene, self._room, self._new, self.labels, initial_tol)
+            for q in (nudged(self.scene, start.q, initial_tol), start.q):
+                if q is not None:
+                    self._forget()
+                    self._look(q, start.u, start.dt)
+                    require_apart(system.name, self.scene, self._room, self._new, self.labels, initial_tol)
             self._rooms = self._first_rooms(start)
         elif ROOMS not in start.state.memory:
             raise OptionError("start= is a state without detected contacts; give q0=state.q and u0=state.u instead")
@@ -79,10 +79,18 @@ class DetectingRun(ProgramRun):
             self._rooms = dict(start.state.memory[ROOMS].tolist())
         super().__init__(self._assembled(), start, scheme.extra)
 
+    def _forget(self) -> None:
+        """All contacts and neighbours, as before the first look."""
+        from stickslip.collide.broad import nobody
+        from stickslip.collide.scene import empty_contacts
+
+        self._old, self._new = empty_contacts(64), empty_contacts(64)
+        self._make_room(64)
+        self._known = nobody(len(self.scene.shapes))
+
     def _first_rooms(self, start: Start) -> dict[int, int]:
         """Room for the contacts that there are at the start; of many bodies also for those that will soon be."""
         from stickslip.collide.broad import nobody
-        from stickslip.collide.scene import empty_contacts
 
         scene, bodies = self.scene, len(self.scene.bodies)
         if bodies >= MANY_BODIES:
@@ -94,9 +102,8 @@ class DetectingRun(ProgramRun):
         first, second = scene.bodies[self._new.body[:n], 0].T
         counts = np.bincount((self._new.kind[:n] * 4 + first) * 4 + second, minlength=CODES)
         if bodies >= MANY_BODIES:
-            self.scene, self._known = scene, nobody(len(scene.shapes))
-            self._old, self._new = empty_contacts(64), empty_contacts(64)
-            self._make_room(64)
+            self.scene = scene
+            self._forget()
         self._new.found[0] = 0  # the first step finds them again
         heap = 0 if bodies >= MANY_BODIES else bodies  # of many bodies those that may come are counted already
         return {code: enough(int(counts[code]), heap) for code in np.flatnonzero(counts).tolist()}

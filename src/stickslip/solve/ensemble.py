@@ -25,7 +25,7 @@ from stickslip.notebook import ShownAsText
 from stickslip.schemes import Scheme
 from stickslip.schemes.spec import label, scheme_of
 from stickslip.solve.checks import check_capability
-from stickslip.solve.options import count_steps, is_number, positive, whole
+from stickslip.solve.options import as_float, count_steps, is_number, positive, whole
 from stickslip.solve.prepared import Prepared, prepare, program_of
 from stickslip.solve.scales import check_tolerance, row_sizes_of, scales_of_model
 
@@ -89,7 +89,7 @@ def ensemble(
     dt, tol = positive(dt=dt), positive(tol=tol)
     if not (is_number(t_start) and is_number(t_end)) or t_end < t_start:
         raise OptionError(f"t_end = {t_end!r} must be a finite number, not before the start t = {t_start!r}")
-    steps = count_steps(float(t_start), float(t_end), dt)
+    steps = count_steps(as_float(t_start), as_float(t_end), dt)
     ready = prepare(system)
     check_capability(scheme, ready.model)
     columns = _columns(system, parameters, q0, u0)
@@ -108,7 +108,7 @@ def ensemble(
         q[0],
         u[0],
         float(t_start),
-        float(t_end),
+        as_float(t_end),
         dt,
         0,
         tol,

@@ -44,7 +44,13 @@ def positive(**option: Any) -> float:
     ((name, value),) = option.items()
     if not (is_number(value) and value > 0):
         raise OptionError(f"{name} = {value!r} must be a finite number > 0")
-    return float(value)
+    return as_float(value)
+
+
+def as_float(value: Any) -> float:
+    """A number as it was written: 0.01 of single precision is 0.01, and not 0.00999999977, of which 0.1 takes 11 steps."""
+    short = isinstance(value, np.floating) and not isinstance(value, float)
+    return float(str(value)) if short else float(value)
 
 
 def whole(**option: Any) -> int:

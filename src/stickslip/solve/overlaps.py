@@ -45,6 +45,24 @@ def require_apart(
             )
 
 
+def nudged(scene: Scene, q: np.ndarray, tolerance: float) -> np.ndarray | None:
+    """Coordinates with each body moved by little; None if there are no two round shapes.
+
+    Round shapes with a common centre, or axis, have no normal, and so no contact that could tell how deep they are.
+    """
+    from stickslip.collide.scene import FIXED
+    from stickslip.collide.solids import BALL, HOLLOW, ROD
+    from stickslip.collide.world import KIND
+
+    if np.isin(scene.shapes[:, KIND], (BALL, ROD, HOLLOW)).sum() < 2:
+        return None
+    by = 1e-3 * min(tolerance, float(scene.reach[np.isfinite(scene.reach)].min(initial=np.inf)))
+    first = scene.bodies[scene.bodies[:, 0] != FIXED, 2]
+    out, places = q.copy(), first[:, None] + np.arange(scene.dimension)
+    out[places] += by * np.random.default_rng(0).uniform(0.1, 1.0, places.shape)
+    return out
+
+
 class FastBodies:
     """Bodies that move farther in a step than they are thick; one warning is enough."""
 

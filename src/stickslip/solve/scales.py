@@ -23,6 +23,7 @@ from stickslip.solve.prepared import Prepared
 
 ORDINARY = (1e-2, 1e4)
 ROUNDING_ERRORS = 10 * np.finfo(float).eps  # of a row, relative to the coordinates and velocities in it
+LARGEST = 0.1  # tolerance, relative to coordinates and velocities
 MANY = 2000  # velocities: a larger model is taken as of ordinary size, since its potential would be evaluated as often
 
 
@@ -120,3 +121,6 @@ def check_tolerance(tol: float, q: np.ndarray, u: np.ndarray, scales: ModelScale
         raise OptionError(
             f"tol = {tol:g} is below rounding errors; the smallest that makes sense here is {smallest:.1g}"
         )
+    largest = LARGEST * max(1.0, float(size))
+    if tol > largest:
+        raise OptionError(f"tol = {tol:g} accepts nearly anything; the largest that makes sense here is {largest:.1g}")

@@ -25,7 +25,7 @@ from stickslip.solution import Solution
 from stickslip.solve.checks import check_capability, check_start, checked_parameters
 from stickslip.solve.controllers import Controllers, SampledController
 from stickslip.solve.detecting import DetectingRun
-from stickslip.solve.options import is_number, positive, subdivides, vector_of, whole
+from stickslip.solve.options import as_float, is_number, positive, subdivides, vector_of, whole
 from stickslip.solve.prepared import Prepared, prepare, program_of
 from stickslip.solve.provenance import described
 from stickslip.solve.record import Recorder
@@ -215,6 +215,7 @@ class Stepper:
         """
         if not is_number(t_end) or t_end < self.t:
             raise OptionError(f"t_end = {t_end!r} must be a finite number, not before t = {self.t:g}")
+        t_end = as_float(t_end)
         run, begin = self._run, self._run.t
         run.first_row = run.row.copy()
         run.first_row[self._slices["P.g"].start : self._slices["P.F"].stop] = 0.0
@@ -237,7 +238,7 @@ class Stepper:
             "dt": run.clock.step,
             "tol": run.options.tolerance,
             "t_start": begin,
-            "t_end": float(t_end),
+            "t_end": t_end,
             "parameters": dict(self._changed),
             "complete": True,
             "stopped": stopped,
