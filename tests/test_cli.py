@@ -267,6 +267,7 @@ def test_a_run_with_detected_contacts_is_streamed_and_can_be_prolonged(stick):
         (["bouncing_bal"], "unknown benchmark 'bouncing_bal'; did you mean 'bouncing_ball'?"),
         (["bouncing_ball", "--method", "ratle"], "unknown method 'ratle'; did you mean 'rattle'?"),
         (["bouncing_ball", "--set", "mass=1"], "unknown parameter 'mass'"),
+        (["rotating_bouncing_ball", "--set", "cas=1"], "unknown parameter 'cas'; did you mean 'case'?"),
         (["bouncing_ball", "--set", "e=2"], "2"),
         (["bouncing_ball", "--dt", "0"], "dt = 0.0 must be a finite number > 0"),
         (["bouncing_ball", "--dt", "nan"], "dt = nan must be a finite number > 0"),

@@ -450,3 +450,41 @@ def test_single_precision_means_what_was_written():
         assert len(ss.solve(s, t_end, dt).t) == 11
         with ss.stepper(s, dt) as sim:
             assert len(sim.run(t_end).t) == 11
+
+
+def test_studies_say_that_detected_contacts_are_not_for_them():
+    """No method was named, so none is blamed."""
+    s = ss.System("box")
+    s.add(ss.Gravity([0, -9.81]))
+    box = s.add(ss.solid("box", ss.Box(ss.ground.frame([0, 0.5]), [0.1, 0.1]), density=1000))
+    s.add(ss.Collisions("touch", [box, ss.Line([0, 0], [0, 1])], friction=0.3))
+    studies = [
+        lambda: ss.sensitivity(s, 0.1, 0.01, wrt=["touch.friction"]),
+        lambda: ss.gradient(s, 0.1, 0.01, of=box.q[0], wrt=["touch.friction"]),
+        lambda: ss.periodic_orbit(s, ([0, 1, 0], [0, 0, 0]), period=1.0),
+        lambda: ss.lyapunov(s, period=1.0),
+        lambda: ss.bifurcation(s, "touch.friction", [0.1, 0.2], period=0.1),
+        lambda: ss.poincare(s, period=0.1, count=3),
+        lambda: ss.ensemble(s, 0.1, 0.01),
+    ]
+    for study in studies:
+        with pytest.raises(
+            ss.MethodError, match="are detected while it moves.* for this study declare them with Contact"
+        ):
+            study()
+
+
+def test_a_solution_of_another_system_is_no_start():
+    s, *_ = falling()
+    other = ss.System("other")
+    _, u = other.coordinates("a b", initial=[0, 1], velocity=[1, 0])
+    other.kinetic_energy((u @ u) / 2)
+    with pytest.raises(ss.OptionError, match="start= is a solution of 'point', whose coordinates have other names"):
+        ss.solve(other, 0.2, 0.01, start=ss.solve(s, 0.1, 0.01))
+
+
+def test_an_outline_that_crosses_itself_is_not_a_line():
+    with pytest.raises(ss.ModelError, match="crosses itself"):
+        ss.SimplePolygon(ss.ground, [(0, 0), (1, 1), (1, 0), (0, 1)])
+    with pytest.raises(ss.ModelError, match="lie on a line"):
+        ss.SimplePolygon(ss.ground, [(0, 0), (1, 1), (2, 2), (3, 3)])

@@ -170,6 +170,14 @@ def test_round_off_gets_no_panel():
     shown = curves([solution], None, 0.0, 0.2)["open"]
     assert not any(name.endswith(".gap") for panel in shown for name in panel)
     assert any("left.force" in panel for panel in shown)
+    s = ss.System("detected block")
+    s.add(ss.Gravity([0, -9.81]))
+    block = ss.solid("block", ss.Box(ss.ground.frame([0, 0.1]), [0.2, 0.2]), density=100, velocity=[1, 0])
+    s.add(ss.Collisions("touch", [s.add(block), ss.Line([0, 0], [0, 1])], friction=0.2))
+    solution = ss.solve(s, t_end=0.2, dt=1e-3, progress=False)
+    assert np.ptp(solution["block.phi"]) > 0  # round-off, which has no panel
+    assert ["block.x"] in curves([solution], None, 0.0, 0.2)["open"]
+    assert not any("block.phi" in panel for panel in curves([solution], None, 0.0, 0.2)["open"])
 
 
 def test_curves_at_first_leave_out_what_stands_still_and_quaternions():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 
 import numpy as np
@@ -326,3 +327,11 @@ def test_what_would_change_nothing_is_refused():
         ss.SampledController(3, period=0.1)
     with pytest.raises(ss.OptionError, match="period = 0"):
         ss.SampledController(lambda t, q, u: {}, period=0)
+
+
+def test_a_stepper_cannot_be_pickled():
+    with (
+        ss.stepper(ss.benchmarks.bouncing_ball(), 1e-2) as sim,
+        pytest.raises(ss.OptionError, match="cannot be pickled or copied; keep sim.state"),
+    ):
+        pickle.dumps(sim)

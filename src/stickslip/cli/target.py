@@ -44,6 +44,10 @@ class TargetModel:
         """The system with its settings, and the parameters to solve it with, which the provenance keeps."""
         arguments, parameters = split_settings(settings or [], self.build)
         system = self.build(**arguments)
+        for key in parameters.keys() - system.parameters:
+            if key not in system.parameter_symbols():  # which says itself what follows from others
+                known = {*inspect.signature(self.build).parameters, *system.parameters}
+                raise OptionError(f"{system.name}: {unknown_name('parameter', key, known)}")
         return system, parameters | {key: arguments[key] for key in arguments.keys() & system.parameters}
 
 

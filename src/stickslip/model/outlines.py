@@ -115,7 +115,7 @@ def _outline(what: str, given: Any, least: int) -> np.ndarray:
         again = " (the last point must not repeat the first)" if short[0] == len(p) - 1 else ""
         raise ModelError(f"{what}: points {short[0]} and {(short[0] + 1) % len(p)} coincide{again}")
     area = (p[:, 0] * along[:, 1] - p[:, 1] * along[:, 0]).sum() / 2
-    if abs(area) <= FLAT * size**2:
+    if np.linalg.svd(p - p.mean(axis=0), compute_uv=False)[1] <= FLAT * size:
         raise ModelError(f"{what}: its points lie on a line; it has no area")
     crossing = _crossing(p, along)
     if crossing is not None:

@@ -40,7 +40,7 @@ def new_axes(ax: Axes | None = None, *, title: str = "", ylabel: str = "", xlabe
         spine.set_linewidth(0.8)
     ax.tick_params(colors=SOFT, labelsize=SMALL, length=3, width=0.8)
     ax.tick_params(which="minor", length=0)
-    ax.ticklabel_format(scilimits=(-3, 4), useMathText=True)
+    ax.ticklabel_format(scilimits=(-2, 4), useMathText=True)
     ax.yaxis.get_offset_text().set(fontsize=SMALL, color=SOFT, ha="right")
     ax.xaxis.set_major_locator(MaxNLocator(nbins=5))
     ax.margins(x=0.0)

@@ -271,6 +271,11 @@ class Case:
             return None
         if not isinstance(state, State):
             raise OptionError(f"start = {start!r} must be a state, such as solution.state, or a solution")
+        if isinstance(start, Solution) and start.names.q != tuple(self.system.q_names):
+            raise OptionError(
+                f"start= is a solution of {start.provenance.get('system')!r}, whose coordinates have other names than those of "
+                f"{self.system.name!r}"
+            )
         if t_start is not None or q0 is not None or u0 is not None:
             raise OptionError("start= already says where to begin: leave out t_start, q0 and u0")
         if (state.method, state.dt) != (self.label, self.dt):

@@ -77,14 +77,20 @@ def compiled(system: System, key: Any, make: Callable[[], Any]) -> Any:
     return kept[key][1]
 
 
+def refuse_detected(system: System) -> None:
+    """For studies that need all contacts in the equations."""
+    if collisions_of(system) is not None:
+        raise MethodError(
+            f"{system.name}: its contacts are detected while it moves, which `solve`, `sweep` and `stepper` can follow; "
+            "for this study declare them with Contact"
+        )
+
+
 def program_of(system: System, scheme: Scheme, switching: bool = False) -> Any:
     """The scheme, compiled for the system; `switching`: the caller follows switches."""
     if system.switches and not switching:
         raise MethodError(f"{system.name}: it has switches, which only `solve`, `sweep` and `stepper` can follow")
-    if collisions_of(system) is not None:
-        raise MethodError(
-            f"{system.name}: its contacts are detected while it moves, which only `solve` can follow; declare them with Contact"
-        )
+    refuse_detected(system)
     return compiled(system, scheme, lambda: scheme.compile(prepare(system).model))
 
 

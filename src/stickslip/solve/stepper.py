@@ -81,6 +81,11 @@ class Stepper:
     def __repr__(self) -> str:
         return f"<Stepper of {self.system.name!r} by {label(self._scheme)} at t = {self.t:g}>"
 
+    def __reduce__(self) -> Any:
+        raise OptionError(
+            "a stepper cannot be pickled or copied; keep sim.state, and make another one for the same system"
+        )
+
     # -- where it is ---------------------------------------------------------------------------------------------------
 
     @property

@@ -10,6 +10,7 @@ import numpy as np
 
 from stickslip.errors import OptionError, unknown_name
 from stickslip.model.system import System
+from stickslip.solve.prepared import refuse_detected
 
 
 def declared_inputs(system: System, fixed: Mapping[str, float] | None = None) -> dict[str, float]:
@@ -32,6 +33,7 @@ def require_inputs(system: System, names: Iterable[str]) -> None:
 
 def require_acting(system: System, parameter: str, period: Any = None) -> None:
     """The parameter occurs in the equations, through others that follow from it too, or in the period."""
+    refuse_detected(system)
     symbols, names = system.parameter_symbols(), {parameter}
     for name, expression in system.parameter_expressions().items():  # in the order of their declaration
         if ca.depends_on(ca.SX(expression), ca.vertcat(*[symbols[n] for n in names])):

@@ -20,6 +20,7 @@ from stickslip.schemes import EventDriven, Scheme
 from stickslip.schemes.spec import label, scheme_of
 from stickslip.solution import Solution
 from stickslip.solve import solve
+from stickslip.solve.prepared import refuse_detected
 from stickslip.studies.captured import CapturedTape, can_correct
 from stickslip.studies.numeric import Numeric
 from stickslip.studies.saltation import Affine, EventDerivative
@@ -200,6 +201,7 @@ def differentiated(
     system: System, t_end: float, dt: float, method: str | Scheme, changing: tuple[int, ...], run: Mapping[str, Any]
 ) -> tuple[Solution, Iterator[tuple[int, Operation]], np.ndarray]:
     """The motion, its linear maps with the rows that they lead to, and all parameters."""
+    refuse_detected(system)
     tape = tape_of(system, changing)
     for name in run:
         if name in REFUSED:

@@ -36,7 +36,7 @@ from stickslip.phases.history import Modes, Phase, Transition
 from stickslip.phases.problems import Problems, Trouble
 from stickslip.schemes import EventDriven
 from stickslip.schemes.spec import scheme_of
-from stickslip.solve.prepared import program_of
+from stickslip.solve.prepared import program_of, refuse_detected
 from stickslip.studies.numeric import Numeric
 from stickslip.studies.saltation import Affine, EventDerivative
 from stickslip.studies.sensitivity import SOLVING, record_run, tape_of
@@ -111,6 +111,7 @@ class Shooting:
         parameter: str | None = None,
         options: Mapping[str, Any] | None = None,
     ):
+        refuse_detected(system)
         self.system, self.options, self.segments = system, dict(options or {}), segments
         own = {k: v for k, v in self.options.items() if k not in SOLVING}
         scheme = scheme_of("event-driven", own)

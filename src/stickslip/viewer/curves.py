@@ -143,12 +143,16 @@ def _lively(solution: Solution, units: dict[str, str]) -> list[list[str]]:
             panels.setdefault(units[name], []).append(name)
     if len(panels) > 1:
         panels.pop("", None)
+    all_spans = {name: float(np.ptp(solution[name])) for names in panels.values() for name in names}
+    tolerance = 10 * solution.provenance.get("tol", 0.0)
+    if max(all_spans.values(), default=0.0) <= tolerance:
+        tolerance = 0.0  # all of it moves by little
     for unit, names in panels.items():
-        spans = {name: float(np.ptp(solution[name])) for name in names}
-        least = max(NOISE, LIVELY if len(names) > OPEN else 0.0) * max(spans.values())
+        spans = {name: all_spans[name] for name in names}
+        least = max(tolerance, max(NOISE, LIVELY if len(names) > OPEN else 0.0) * max(spans.values()))
         most = sorted((name for name in names if spans[name] > least), key=lambda name: -spans[name])[:OPEN]
         panels[unit] = [name for name in names if name in most]
-    return list(panels.values())
+    return [names for names in panels.values() if names]
 
 
 def _packed(values: np.ndarray, dtype: Any) -> str:
