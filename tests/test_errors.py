@@ -488,3 +488,20 @@ def test_an_outline_that_crosses_itself_is_not_a_line():
         ss.SimplePolygon(ss.ground, [(0, 0), (1, 1), (1, 0), (0, 1)])
     with pytest.raises(ss.ModelError, match="lie on a line"):
         ss.SimplePolygon(ss.ground, [(0, 0), (1, 1), (2, 2), (3, 3)])
+
+
+def test_masses_beyond_comparison_are_refused():
+    """The lighter velocity drops out of the linear system: the body did not fall."""
+    s = ss.System("feather")
+    s.add(ss.Gravity([0, -9.81]))
+    s.add(ss.PlanarBody("feather", mass=1e-40, inertia=0.1))
+    with pytest.raises(ss.ModelError, match="the mass of 'feather.x_dot', 1e-40, is beyond all comparison with 0.1"):
+        ss.solve(s, 0.1, 0.01)
+
+
+def test_what_an_ensemble_and_a_stop_need():
+    s, *_ = falling()
+    with pytest.raises(ss.OptionError, match="q0 is an empty list: an ensemble needs at least one run"):
+        ss.ensemble(s, 0.1, 0.01, q0=np.zeros((0, 2)))
+    with ss.stepper(s, 0.01) as sim, pytest.raises(ss.OptionError, match="minus a limit; got 2 entries"):
+        sim.run(1.0, stop=[1.0, 2.0])

@@ -15,6 +15,7 @@ from stickslip.model.declaration import check_law_value
 
 LAWS = ("mu", "radius", "e_N", "e_F", "coefficients")  # functions whose values `check_laws` looks at
 LARGEST = np.finfo(float).max
+MASS_RATIO = 1e-30  # below it, the lighter one drops out of the linear systems and would not move
 CONTINUE = "to continue from a solution whose scheme drifts, pass initial_tol="
 
 
@@ -32,9 +33,16 @@ def check_mass(numbering: Numbering, t: float, q: np.ndarray, parameters: np.nda
     for kind in massive:
         for rows, M in zip(numbering.rows(kind, "u"), numbering.evaluate(kind, "M", t, q, parameters), strict=True):
             groups[home[rows[0]]][0][np.ix_(place[rows], place[rows])] += M
-    names = system.u_names
+    names, diagonal = system.u_names, np.zeros(n_u)
     for M, rows in groups:
         _check_mass(system.name, M, [names[k] for k in rows])
+        diagonal[rows] = np.diag(M)
+    if n_u and diagonal.min() < MASS_RATIO * diagonal.max():
+        light, heavy = names[int(diagonal.argmin())], names[int(diagonal.argmax())]
+        raise ModelError(
+            f"{system.name}: the mass of {light!r}, {diagonal.min():.3g}, is beyond all comparison with {diagonal.max():.3g} "
+            f"of {heavy!r}; a ratio of 1e30 is the most"
+        )
 
 
 def coupled(n_blocks: int, joined: Sequence[np.ndarray]) -> list[list[int]]:

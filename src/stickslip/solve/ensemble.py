@@ -238,6 +238,9 @@ def _columns(system: System, parameters: Any, q0: Any, u0: Any) -> dict[str, np.
         else:
             array = np.atleast_1d(array)
         given[name] = array
+    empty = [name for name, array in given.items() if not len(array)]
+    if empty:
+        raise OptionError(f"{empty[0]} is an empty list: an ensemble needs at least one run")
     runs = max(len(array) for array in given.values())
     for name, array in given.items():
         if len(array) not in (1, runs):

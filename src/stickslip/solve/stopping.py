@@ -28,9 +28,9 @@ def watched(system: System, run: ProgramRun, expression: Any) -> Callable[[np.nd
             "functions and texts are not"
         ) from None
     if value.numel() != 1 or value.is_constant():
+        got = f"{value.numel()} entries" if value.numel() != 1 else repr(expression)
         raise OptionError(
-            "stop= must be one number that changes its sign, such as a coordinate minus a limit; got "
-            f"{f'{value.numel()} entries' if value.numel() != 1 else expression!r}"
+            f"stop= must be one number that changes its sign, such as a coordinate minus a limit; got {got}"
         )
     if value.op() in CONDITIONS:  # 0 or 1: its sign is that of the condition
         value = value - 0.5
