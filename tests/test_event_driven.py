@@ -333,3 +333,21 @@ def test_units_of_length_do_not_matter(unit):
         return ss.solve(s, t_end=1.2, dt=0.02, method="event-driven").q[-1] / [L, L, 1]
 
     assert box(unit) == pytest.approx(box(1.0), abs=1e-5)  # rest_velocity is of another size
+
+
+def test_slip_turns_in_a_micrometre_as_in_a_metre():
+    """A puck that is pushed across its slip; the direction of slip is smoothed below a millionth of the model's velocity."""
+
+    def puck(L):
+        s = ss.System("puck")
+        s.add(ss.Gravity([0, 0, -9.81 * L]))
+        table = ss.Plane([0, 0, 0], [0, 0, 1])
+        slides, rests = (ss.PointMass(n, mass=1.0, position=[x, 0, 0], velocity=[v, 0, 0]) for n, x, v in (
+            ("slides", 0.0, L), ("rests", L, 0.0)
+        ))  # fmt: skip
+        for body in (slides, rests):
+            s.add(ss.Contact(f"under {body.name}", s.add(body).point(), table, friction=0.1))
+        s.add(ss.Force("push", slides.point(), [0, 0.5 * L, 0]))
+        return ss.solve(s, t_end=0.8, dt=0.1, method="event-driven").q[-1, :2] / L
+
+    assert puck(1e-6) == pytest.approx(puck(1.0), abs=1e-7)

@@ -50,6 +50,7 @@ from stickslip.phases.problems import (
     GAP_DDOT,
     GAP_DOT,
     LA,
+    LEAST_SLIP,
     LIFTS,
     OPEN,
     PUSH,
@@ -66,9 +67,6 @@ from stickslip.phases.run import EventOptions, EventRun
 from stickslip.schemes.scheme import Facts, Scheme
 
 INTEGRATORS = ("DOP853", "RK45", "Radau", "BDF", "LSODA")
-# Below this speed the direction of slip in the plane is that in which it began. The direction relaxes at the rate
-# mu la_N/(m |gamma_F|), without bound at the start; this bounds it, at an error of about 1e-3 of it in the velocities.
-START_OF_SLIP = 1e-6
 LEAST_RTOL, LEAST_ATOL = 2.3e-14, 2.3e-16  # 100 and one unit of rounding: SciPy's integrators go no further
 
 
@@ -154,7 +152,7 @@ def _newton_euler(part: PartType, s: Stage) -> tuple[ca.SX, Percussions, ca.SX, 
     for k, f in enumerate(part.frictions):
         d = direction[f.first : f.first + f.size]
         if f.size > 1:  # in one dimension it is a sign, which is fixed until the next event
-            v = slip[f.first : f.first + f.size] + START_OF_SLIP * d
+            v = slip[f.first : f.first + f.size] + s.known(LEAST_SLIP)[f.first] * d
             d = ca.dot(d, d) * v / ca.sqrt(ca.dot(v, v) + 1e-300)  # zero where the element does not slide
         rows.append(-radius[k] * d)
     la_F = la.F + ca.vertcat(*rows)
@@ -218,7 +216,7 @@ class EventDriven(Scheme):
         """Each of the problems (1) to (5) as a program of one stage."""
         require_balls(model, "method 'event-driven'")
         stages = (motion, choice, impact, project_positions, project_velocities)
-        given = (CLOSED, OPEN, STICK, SLIDING, DIRECTION, PUSH, U_GUESS)
+        given = (CLOSED, OPEN, STICK, SLIDING, DIRECTION, LEAST_SLIP, PUSH, U_GUESS)
         return model, {f.__name__: assemble(model, step=(f,), given=given, name=self.name) for f in stages}
 
     def start(self, compiled: tuple[Model, dict[str, Program]], start: Start) -> Run:

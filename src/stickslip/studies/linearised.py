@@ -24,7 +24,7 @@ from stickslip.engine.derive import Model, PartType, Percussions, require_balls
 from stickslip.engine.numbering import Numbering, PartRows
 from stickslip.errors import ModelError
 from stickslip.phases.history import Modes
-from stickslip.schemes.event_driven import START_OF_SLIP
+from stickslip.phases.problems import START_OF_SLIP
 from stickslip.studies.numeric import Factor, Numeric
 
 SPACES = ("g", "gamma", "N", "F")
