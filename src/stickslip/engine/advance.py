@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stickslip.engine import tables as tb
-from stickslip.engine.naps import ALLOWED, ASLEEP, PIECES, left_box, settle, wake
+from stickslip.engine.naps import ALLOWED, FAR, NEAR, left_box, seen_first, settle, wake, wake_all
 from stickslip.engine.newton import GUESS, allow_sweeps, back_to_start, workspace
 from stickslip.engine.residual import gather
 from stickslip.engine.tables import Tables
@@ -21,6 +21,7 @@ from stickslip.engine.work import (
     SOLVE_STAGE,
     SOLVED_ELSEWHERE,
     STOPPED,
+    WIDER,
     Options,
     Work,
 )
@@ -105,18 +106,28 @@ def _run(
             source, target = memory[a : a + c], memory[b : b + c]
             for i in range(c):
                 target[i] = source[i]
+        elif what == tb.COPY_OWN:
+            numbers, column = c // tb.MOST_ROWS % tb.MOST_ROWS, c % tb.MOST_ROWS
+            kind = tables.kinds[c // tb.MOST_ROWS**2]
+            for row in range(kind.first, kind.first + kind.count * kind.width, kind.width):
+                own = tables.dofs[row + column]
+                for i in range(own, own + numbers):
+                    memory[b + i] = memory[a + i]
         elif what == tb.EVALUATE:
             if left_box(memory, work):
-                wake(tables, work)
+                wake(tables, memory, work)
             evaluate(tables, a, memory, work)
         elif what == tb.SOLVE:
             guess = GUESS if cycles == 0 and not resumed else 1.0
             stage = (tables, a, memory, work, options, guess, iterations, residuals)
             before = iterations[a]
             solved = call_apart(work.apart[SOLVE_STAGE], stage)
-            if work.nap[ASLEEP] == 1 and (not solved or left_box(memory, work)):
+            while work.nap[FAR] + work.nap[NEAR] > 0 and (not solved or left_box(memory, work)):
+                if solved:
+                    wake(tables, memory, work)  # by where the stage led
+                else:
+                    wake_all(tables, work)
                 back_to_start(tables, a, memory, work, 1.0)
-                wake(tables, work)
                 iterations[a] = before
                 solved = call_apart(work.apart[SOLVE_STAGE], stage)
             resumed = False
@@ -180,8 +191,8 @@ def advance(
 ) -> tuple[int, int]:
     """Steps `first` to `last`, or to the end of the clock; how many are done in all, and the stage that failed or -1.
 
-    `record` lists the places in memory that make up a row of `results`, which must be zero where contacts sleep; row k is the
-    state k steps after `clock.row`.
+    `record` lists the places in memory that make up a row of `results`; row k is the state k steps after `clock.row`. If a
+    percussion that it leaves out is not zero (`narrow`), that step is the last, and a signal says so.
     """
     for n in range(first, last):
         if work.signals[RESUMED] != 0:
@@ -196,8 +207,8 @@ def advance(
             return n, -1
         if work.signals[RESUMED] == 0:
             memory[clock.dt] = clock.step
-            if work.nap[ALLOWED] == 1:
-                settle(tables, memory, work, record)
+            if work.nap[ALLOWED] == 1 and step.shape[0] > 0:
+                settle(tables, memory, work, clock.dt)
         if n == 0 and begin.shape[0] > 0:
             failed = _run(begin, tables, memory, work, options, iterations[0], residuals[0])
             if failed >= 0:
@@ -205,18 +216,15 @@ def advance(
         failed = _run(step, tables, memory, work, options, iterations[n - clock.row], residuals[n - clock.row])
         if failed >= 0:
             return n, failed
-        if work.nap[ASLEEP] == 1:  # others have percussions of zero, which are there already
-            for p in range(work.nap[PIECES]):
-                column, place, length = work.pieces[p, 0], work.pieces[p, 1], work.pieces[p, 2]
-                source, target = memory[place : place + length], results[n + 1 - clock.row, column : column + length]
-                for i in range(length):
-                    target[i] = source[i]
-        else:
-            for i in range(record.size):
-                results[n + 1 - clock.row, i] = memory[record[i]]
+        for i in range(record.size):
+            results[n + 1 - clock.row, i] = memory[record[i]]
+        wider = work.nap[ALLOWED] == 1 and seen_first(memory, work)
         for c in range(carry.shape[0]):
             for i in range(carry[c, 2]):
                 memory[carry[c, 1] + i] = memory[carry[c, 0] + i]
+        if wider:
+            work.signals[WIDER] = 1
+            return n + 1, -1
     return last, -1
 
 

@@ -235,7 +235,9 @@ class ProgramBuilder:
                 self._needs(gaps=kernel.n_out)
                 places = self._places(kind, used)
                 watch.append((self.numbering.dofs(kind)[:, places[:, 1]] + places[:, 0]).ravel())
-            fields = {"silent": sorted(sleeper.silent, key=str), "mark": sorted(sleeper.marks, key=str)}
+            kept, fresh = sleeper.marks & set(remembered), (sleeper.marks | set(sleeper.updated)) - set(remembered)
+            some = {"silent": sleeper.silent, "mark": kept, "opened": fresh}
+            fields = {key: sorted(each, key=str) for key, each in some.items()}
             ranges = {key: self._append_places(self._places(kind, each)) for key, each in fields.items()}
             limits = {f"{key}_{i}": each[i] for key, each in ranges.items() for i in (0, 1)}
             self.tables.record("sleepers", kind=k, bound_0=bound_0, bound_1=self.tables.length["bounds"], **limits)

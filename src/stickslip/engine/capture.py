@@ -28,7 +28,7 @@ def capture(run: ProgramRun, stage: str | None = None) -> tuple[Problem, tuple[t
     before, stats = run.memory.copy(), (run._iterations[0].copy(), run._residuals[0].copy())
     run._residuals[0], run._iterations[0] = 0.0, 0
     n, rows = run.first + run.done, np.zeros((2, run.record.size))
-    failed = run._call(NOTHING, run.program.step[: at + 1], NOTHING, n, n + 1, rows)[1]
+    failed = run._call(NOTHING, run.program.step[: at + 1], NOTHING, n, n + 1, rows, run.record)[1]
     try:
         if failed >= 0:
             raise StudyError(f"the step from t = {run.t:g} cannot be solved up to its stage {run.stages[k]!r}")

@@ -18,7 +18,7 @@ from stickslip.engine import tables as tb
 from stickslip.engine.builder import ProgramBuilder
 from stickslip.engine.dependence import dependence_of
 from stickslip.engine.derive import Model
-from stickslip.engine.fields import DT, Field, Multipliers, expand
+from stickslip.engine.fields import DT, SPACES, Field, Multipliers, expand
 from stickslip.engine.flow import If, Repeat, Step, check_claims, fields_of, memory_of, stages_of
 from stickslip.engine.layout import Layout, Sizes, lay_out
 from stickslip.engine.levels import positions_of
@@ -128,7 +128,7 @@ def assemble(
                 out += [*cycle, *[[tb.AGAIN, len(cycle) + 1, k, 0] for k in solved[-1:]]]
                 continue
             for target, source in guesses[item].items():
-                out += _copies(numbering, layout, source, target)
+                out += _copies(numbering, layout, source, target, watch.size > 0)
             out += [[tb.SOLVE, k, 0, 0] for k in (solve[item],) if k is not None]
             out += [[tb.EVALUATE, k, 0, 0] for k in (evaluate[item],) if k is not None]
         return out
@@ -159,10 +159,19 @@ def assemble(
     )
 
 
-def _copies(numbering: Numbering, layout: Layout, source: Field, target: Field) -> list[list[int]]:
-    """Instructions that copy a field: what is declared, and of each kind of detected contacts what there is of it."""
+def _copies(numbering: Numbering, layout: Layout, source: Field, target: Field, sleep: bool) -> list[list[int]]:
+    """Instructions that copy a field: what is declared, and of each kind of detected contacts what there is of it.
+
+    Where contacts may `sleep`, those that do are left out: what they hold is zero.
+    """
     start, end, space = layout.start[source], layout.start[target], target.space
-    out = [[tb.COPY, start, end, numbering.declared[space]]]
+    owners = [(k, kind, kind.type.n[space]) for k, kind in enumerate(numbering.kinds) if space in SPACES]
+    owners = [each for each in owners if each[1].detected is None and each[2]]
+    if sleep and owners and all(max(n, numbering.column(kind, space)) < tb.MOST_ROWS for _, kind, n in owners):
+        own = [(tb.MOST_ROWS * k + n) * tb.MOST_ROWS + numbering.column(kind, space) for k, kind, n in owners]
+        out = [[tb.COPY_OWN, start, end, code] for code in own]
+    else:
+        out = [[tb.COPY, start, end, numbering.declared[space]]]
     for k, kind in enumerate(numbering.kinds):
         if kind.detected is not None and space in kind.own and kind.type.n[space]:
             rows = tb.MOST_ROWS * k + kind.type.n[space]

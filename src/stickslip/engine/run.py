@@ -10,31 +10,32 @@ from typing import Any
 
 import numpy as np
 
-from stickslip.engine.attempts import CHEAP, named_counts
+from stickslip.engine.attempts import named_counts
+from stickslip.engine.calls import WIDER, LoopCalls
 from stickslip.engine.detected import own_tables
 from stickslip.engine.failure import Failure, Reached, failure_of, unclosed
-from stickslip.engine.fields import DT, EARLY, Q_0, RESULTS, T_0, T_1, U_0, Field
+from stickslip.engine.fields import DT, Q_0, RESULTS, T_0, T_1, U_0, Field
 from stickslip.engine.limits import judge, limits_of
+from stickslip.engine.narrow import narrow_record, widened
 from stickslip.engine.program import Program
 from stickslip.engine.runs import CHUNK_ROWS, ROUNDING, Keep, Rows, Start, row_plan
 from stickslip.engine.state import State
 from stickslip.engine.subdivide import subdivided
 from stickslip.engine.watch import STRIDE
 
-# As in engine.work, which loads the compiler.
-INSTRUCTION, RESUMED = 0, 3
-GO_ON, STOPPED, SOLVED_ELSEWHERE = 1, 2, 3
-LOOP, PACE = "loop", "pace"  # what a program keeps: the compiled loop, seconds of a step of the last run
+PACE = "pace"  # what a program keeps: seconds of a step of the last run
 FIRST_ROWS = 64  # of the first chunk: a run may be slower than the one before, and wants to be interrupted
 NOTHING = np.zeros((0, 4), np.int64)  # a program without instructions
 CHUNK_SECONDS = 0.1  # of compiled steps between two looks at the clock and at Ctrl-C
-MOST_DENSE = 3000  # unknowns of a linearised problem that is solved as a dense one
 
 
-class ProgramRun:
+class ProgramRun(LoopCalls):
     """A run of a program of stages. `step` leads from its state to the next; `advance` is the loop."""
 
     naps = True  # whether contacts that are far away may sleep
+    by_itself = True  # nothing happens between its steps
+    _row: np.ndarray  # the last one, with these columns, or all of them
+    _row_columns: np.ndarray | None
 
     def __init__(self, program: Program, start: Start, extra: tuple[Field, ...] = ()):
         from stickslip.engine.advance import Clock, Options
@@ -42,11 +43,9 @@ class ProgramRun:
         self.steps, self.done, self.extra = start.steps, 0, extra
         self.failure: Failure | None = None
         self.seconds, self.method = 0.0, start.method
-        self.rescued_by: dict[str, int] = {}  # how often which solver found what Newton's method did not
+        self.rescued_by = {}
         self.subdivides, self.subdivided = start.subdivide, 0
-        self._trouble: Any = None
-        self._early = False  # whether contacts are closed early in the present step
-        self.crowd: Any = None  # solves stages with many contacts, where there are (`engine.crowd`)
+        self._trouble, self._early, self.crowd = None, False, None
         self._sizes = start.sizes
         self._use(program)
         layout = program.layout
@@ -58,8 +57,7 @@ class ProgramRun:
         self.clock = Clock(t_0, t_1, dt, start.t, start.dt, end, 0)
         self.first = 0 if start.state is None else start.state.step
         self.first_row = np.zeros(self.record.size)
-        self._iterations = np.zeros((CHUNK_ROWS, len(program.solved)), np.int64)
-        self._residuals = np.zeros((CHUNK_ROWS, program.n_residuals))
+        self._count_up_to(FIRST_ROWS)
         if start.state is None:
             self.first_row[: 1 + start.q.size + start.u.size] = np.concatenate([[start.t], start.q, start.u])
             self.row = self.first_row  # of the last step
@@ -72,7 +70,6 @@ class ProgramRun:
             nothing = np.zeros(sum(self.columns[each.name] for each in RESULTS[2:]))
             self.first_row[:] = np.concatenate([[start.state.t], start.state.q, start.state.u, nothing, *extras])
             self.state = start.state
-            self.row = self.first_row
 
     def _use(self, program: Program) -> None:
         """Work with this program: its tables, a memory, scratch arrays, and which places make up a row of results."""
@@ -87,13 +84,22 @@ class ProgramRun:
             from stickslip.engine.levels import row_sizes
 
             self.work.sizes[:] = row_sizes(program, self._sizes)
-        if self.naps and program.watch.size and not self.extra:
-            self.tables = own_tables(program)
-            allow_naps(self.tables, self.work)
         self.limits = limits_of(program.numbering)
         if self.extra not in program.kept:
             program.kept[self.extra] = row_plan(program, self.extra)
         self.columns, self.record, self.remembered = program.kept[self.extra]
+        self._narrow = None
+        if self.naps and program.watch.size and not self.extra:
+            self.tables = own_tables(program)
+            allow_naps(self.tables, self.work)
+            if self.limits is None and (narrow := narrow_record(program, self.columns, self.record)) is not None:
+                self._narrow = narrow
+                narrow.tell(self.work)
+
+    def _count_up_to(self, count: int) -> None:
+        """For iterations and residuals of so many steps."""
+        self._iterations = np.zeros((count, len(self.program.solved)), np.int64)
+        self._residuals = np.zeros((count, self.program.n_residuals))
 
     # -- state -----------------------------------------------------------------------------------------------------
 
@@ -101,7 +107,18 @@ class ProgramRun:
     def t(self) -> float:
         """The time between two steps."""
         n = self.first + self.done
-        return self.clock.start + n * self.clock.step if self.clock.end == math.inf else float(self.row[0])
+        return self.clock.start + n * self.clock.step if self.clock.end == math.inf else float(self._row[0])
+
+    @property
+    def row(self) -> np.ndarray:
+        """Results of the last step."""
+        if self._row_columns is not None:
+            self._row, self._row_columns = widened(self._row, self._row_columns, self.record.size), None
+        return self._row
+
+    @row.setter
+    def row(self, row: np.ndarray) -> None:
+        self._row, self._row_columns = row, None
 
     @property
     def state(self) -> State:
@@ -109,7 +126,7 @@ class ProgramRun:
         layout = self.program.layout
         memory = {each.name: self.memory[places] for each, places in self.remembered.items()}
         t, n_q, n_u = 1, layout.size[Q_0], layout.size[U_0]
-        q, u = self.row[t : t + n_q].copy(), self.row[t + n_q : t + n_q + n_u].copy()
+        q, u = self._row[t : t + n_q].copy(), self._row[t + n_q : t + n_q + n_u].copy()
         return State(self.method, self.clock.start, self.clock.step, self.first + self.done, self.t, q, u, memory)
 
     @state.setter
@@ -122,127 +139,13 @@ class ProgramRun:
         self.row[: 1 + state.q.size + state.u.size] = np.concatenate([[state.t], state.q, state.u])
         self.first, self.done = state.step, 0
 
-    def _awake(self) -> None:
-        """Look at all contacts again: something other than a step has changed the memory."""
-        if self.work.nap[0]:
-            from stickslip.engine.naps import allow_naps, wake
-
-            wake(self.tables, self.work)
-            allow_naps(self.tables, self.work)
-            self._seen[:] = self.memory[: self._seen.size]
-
     def _begin(self) -> None:
         """The stages before the first step. It also loads the compiled loop, which is not the time of a step."""
-        failed = self._call(self.program.begin, NOTHING, NOTHING, 0, 1, np.zeros((2, self.record.size)))[1]
+        failed = self._call(self.program.begin, NOTHING, NOTHING, 0, 1, np.zeros((2, self.record.size)), self.record)[1]
         if failed >= 0:
             self.failure = self._describe(failed, 0)
 
     # -- steps -----------------------------------------------------------------------------------------------------
-
-    def _call(
-        self, begin: np.ndarray, step: np.ndarray, carry: np.ndarray, first: int, last: int, rows: np.ndarray
-    ) -> tuple[int, int]:
-        """Steps `first` to `last`: those that are done in all, and the stage that could not be solved by any means, or -1.
-
-        The compiled loop makes the first, cheap attempts; then come the solvers of `nonsmooth`, then the other attempts.
-        """
-        from stickslip.engine.advance import allow_sweeps
-
-        clock, done, tried = self.clock._replace(row=first), first, 0
-        tables, stats, signals = self.tables, (self._iterations, self._residuals), self.work.signals
-        if self.work.nap[0] and not np.array_equal(self.memory[: self._seen.size], self._seen):
-            self._awake()  # parameters have changed
-        cheap = self.options._replace(attempt_1=CHEAP)
-        evaluate = None if self.crowd is None else self.options._replace(attempt_1=1, iterations=-1)
-        options, where, rescuer = evaluate or cheap, (-1, -1), ""
-        signals[RESUMED] = 0
-        while True:
-            alone = self._early or options is not cheap
-            loop, until = self.program.kept.get(LOOP) or self._first_loop(), done + 1 if alone else last
-            passed = int(self.work.solved_by[0])
-            done, failed = loop(
-                tables,
-                begin,
-                step,
-                carry,
-                self.memory,
-                self.work,
-                options,
-                clock,
-                done,
-                until,
-                self.record,
-                rows,
-                *stats,
-            )
-            if rescuer and self.work.solved_by[0] > passed and (failed < 0 or where != (done, signals[INSTRUCTION])):
-                self.work.solved_by[0] -= 1  # Newton's method only tested what was found
-                self.rescued_by[rescuer] = self.rescued_by.get(rescuer, 0) + 1
-            rescuer = ""
-            if failed < 0 and self._early:
-                self._early, self.memory[self.program.layout.places(EARLY)] = False, 0.0
-            if failed < 0 and alone and done == until < last:
-                options = cheap  # what one step needed the next one may not
-                continue
-            if failed < 0 or signals[RESUMED] != STOPPED:  # what does not settle in turn cannot be resumed
-                return done, failed
-            if options is evaluate:
-                residual = self._sweep(failed, done - first)
-                if residual < self.options.tolerance:
-                    signals[RESUMED], errors = SOLVED_ELSEWHERE, self._residuals[done - first]
-                    errors[failed], errors[-2:] = residual, np.maximum(errors[-2:], self.work.errors)
-                else:
-                    signals[RESUMED], self._residuals[done - first, failed] = GO_ON, 0.0
-                    options = cheap
-                continue
-            tried = tried + 1 if where == (done, signals[INSTRUCTION]) else 1
-            where = (done, int(signals[INSTRUCTION]))
-            if tried == 1:
-                rescuer = self._rescue(failed)
-                options = cheap
-            elif tried == 2:
-                allow_sweeps(tables, self.work)
-                options = self.options._replace(attempt_0=CHEAP)
-            else:
-                return done, failed
-            signals[RESUMED] = GO_ON
-            self._residuals[done - first, failed] = 0.0
-
-    def _sweep(self, k: int, row: int) -> float:
-        """Solve a stage with many contacts: its residual, or inf if Newton's method is to take over."""
-        assert self.crowd is not None
-        self._iterations[row, k] += 1
-        return self.crowd.solve(self.tables, k, self.memory, self.work, self.options)
-
-    def _rescue(self, failed: int) -> str:
-        """Find a better start for a stage that the compiled attempts did not solve; by what, if it looks like a solution."""
-        from stickslip.engine.rescue import Rescue, rescue
-
-        if self.crowd is not None and self.tables.problems[failed]["n"] > MOST_DENSE:
-            nothing = np.zeros(int(self.tables.problems[failed]["n"]))
-            self._trouble = Rescue(False, np.inf, ("contact sweeps", "robust"), None, False, nothing)
-            return ""
-        self._trouble = rescue(self.tables, failed, self.memory, self.work, self.options, self.program.layout)
-        self._early = self._early or self._trouble.early > 0.0
-        if not self._trouble.solved:
-            return ""
-        solvers = [name for name in self._trouble.solvers if name != "start"]
-        return "contacts closed early" if self._trouble.early > 0.0 else (solvers or ["robust"])[-1]
-
-    def _first_loop(self) -> Callable[..., tuple[int, int]]:
-        """The compiled loop. Numba looks at the types of all arguments at the first call (0.2 ms); later ones go directly.
-
-        The types never change between runs of one program, and those of two programs are the same: `advance` is compiled once.
-        """
-        from stickslip.engine.advance import advance
-
-        def first(*arguments: Any) -> tuple[int, int]:
-            out = advance(*arguments)
-            overloads = list(getattr(advance, "overloads", {}).values())
-            self.program.kept[LOOP] = overloads[0].entry_point if len(overloads) == 1 else advance
-            return out
-
-        return first
 
     def restart(self, t: float, dt: float, q: np.ndarray, u: np.ndarray) -> None:
         """Begin anew from another state, at another time, with another step; parameters stay."""
@@ -266,7 +169,7 @@ class ProgramRun:
         before, clock, stats = self.memory.copy(), self.clock, (self._iterations[0].copy(), self._residuals[0].copy())
         self.clock = clock._replace(start=self.t, step=dt)
         rows = np.zeros((2, self.record.size))
-        _, failed = self._call(NOTHING, self.program.step, self.program.carry, 0, 1, rows)
+        _, failed = self._call(NOTHING, self.program.step, self.program.carry, 0, 1, rows, self.record)
         self._looked(rows[1])
         self._awake()
         self.memory[:], self.clock = before, clock
@@ -300,21 +203,34 @@ class ProgramRun:
         return {name: count for name, count in own.items() if count}
 
     def step(self, count: int) -> Rows:
-        """So many steps, or fewer if one fails or the end is reached; `failure` says why."""
-        rows = self._steps(count)
+        """Up to so many steps, fewer also if one fails or the end is reached; `failure` says why."""
+        return self._all_columns(*self._narrow_steps(count))
+
+    def rows(self, count: int) -> tuple[Rows, np.ndarray | None]:
+        """The same, with columns that may be fewer, see `engine.narrow`; None: all of them."""
+        return self._narrow_steps(count) if self.by_itself else (self.step(count), None)
+
+    def _all_columns(self, rows: Rows, columns: np.ndarray | None) -> Rows:
+        return rows._replace(results=widened(rows.results, columns, self.record.size))
+
+    def _narrow_steps(self, count: int) -> tuple[Rows, np.ndarray | None]:
+        rows, columns = self._steps(count)
         if self.failure is None or self.failure.final or not self.subdivides:
-            return rows
+            return rows, columns
         begin = time.perf_counter()
         bridge = subdivided(self)
         self.seconds += time.perf_counter() - begin
-        return rows if bridge is None else Rows(*map(np.concatenate, zip(rows, bridge, strict=True)))
+        if bridge is None:
+            return rows, columns
+        both = self._all_columns(rows, columns), bridge
+        return Rows(*map(np.concatenate, zip(*both, strict=True))), None
 
     def piece(self, t: float, dt: float) -> Rows | None:
         """One step of another length from the present memory; None if it fails."""
         self.clock = self.clock._replace(start=t, step=dt)
         rows = np.zeros((2, self.record.size))
         self._iterations[0], self._residuals[0] = 0, 0.0
-        failed = self._call(NOTHING, self.program.step, self.program.carry, 0, 1, rows)[1]
+        failed = self._call(NOTHING, self.program.step, self.program.carry, 0, 1, rows, self.record)[1]
         return None if failed >= 0 else Rows(rows[1:], self._iterations[:1].copy(), self._residuals[:1].copy())
 
     def _snapshot(self) -> Any:
@@ -329,15 +245,17 @@ class ProgramRun:
         self.memory[:] = memory
         self._awake()
 
-    def _steps(self, count: int) -> Rows:
-        """The same, up to the first step that fails."""
-        count = min(count, CHUNK_ROWS)
-        first = self.first + self.done
+    def _steps(self, count: int) -> tuple[Rows, np.ndarray | None]:
+        """The same, up to the first step that fails, or that needs more columns."""
+        count, narrow = min(count, CHUNK_ROWS), self._narrow
+        first, record = self.first + self.done, self.record if narrow is None else narrow.places
         before = self._snapshot()
-        rows = np.zeros((count + 1, self.record.size))
+        rows = np.empty((count + 1, record.size))
+        if count > len(self._iterations):
+            self._count_up_to(count)
         self._iterations[:count], self._residuals[:count] = 0, 0.0
         begin = time.perf_counter()
-        last, failed = self._call(NOTHING, self.program.step, self.program.carry, first, first + count, rows)
+        last, failed = self._call(NOTHING, self.program.step, self.program.carry, first, first + count, rows, record)
         self.seconds += time.perf_counter() - begin
         if failed >= 0:
             self.failure = self._describe(failed, last - first)
@@ -355,17 +273,20 @@ class ProgramRun:
             self._back(before)
             if last > first:
                 stats, counts = (self._iterations.copy(), self._residuals.copy()), self.counts
-                self._call(NOTHING, self.program.step, self.program.carry, first, last, rows)
+                self._call(NOTHING, self.program.step, self.program.carry, first, last, rows, record)
                 (self._iterations[:], self._residuals[:]), self.counts = stats, counts
         n = last - first
         self.done += n
+        results, columns = rows[1 : n + 1], None
+        if narrow is not None:
+            if self.work.signals[WIDER]:
+                results = narrow.wider(results, self.memory, self.work)
+            columns = narrow.given
         if n:
-            self.row = rows[n]
-        if self.clock.end < math.inf:
-            self.memory[self.clock.t_1] = self.row[
-                0
-            ]  # the loop has looked at the next step to see that it is beyond the end
-        return Rows(rows[1 : n + 1], self._iterations[:n].copy(), self._residuals[:n].copy())
+            self._row, self._row_columns = results[-1], columns
+        if self.clock.end < math.inf:  # the loop has looked at the next step to see that it is beyond the end
+            self.memory[self.clock.t_1] = self._row[0]
+        return Rows(results, self._iterations[:n].copy(), self._residuals[:n].copy()), columns
 
     @property
     def _parameters(self) -> np.ndarray:
@@ -384,7 +305,7 @@ class ProgramRun:
         while not self.complete and self.failure is None and not interrupted():
             before = self.seconds
             left = self.steps - self.done if self.clock.end == math.inf else chunk
-            keep.take(self.step(min(chunk, left)))
+            keep.take(*self.rows(min(chunk, left)))
             show(round((self.t - self.clock.start) / self.clock.step) - self.first)
             elapsed = max(self.seconds - before, 1e-9)
             chunk = max(1, min(8 * chunk, int(chunk * CHUNK_SECONDS / elapsed), keep.chunk or CHUNK_ROWS))

@@ -51,11 +51,14 @@ class Rows(NamedTuple):
 
 
 class Keep(Protocol):
-    """The rule for what is kept: takes the rows of every chunk, in their order; `chunk` is the most that it wants at once."""
+    """The rule for what is kept: takes the rows of every chunk, in their order; `chunk` is the most that it wants at once.
+
+    `columns`: those that the rows have, in rising order, where others are zero (`engine.narrow`); None: all.
+    """
 
     chunk: int | None
 
-    def take(self, rows: Rows) -> None: ...
+    def take(self, rows: Rows, columns: np.ndarray | None = None) -> None: ...
 
 
 class Run(Protocol):

@@ -3,7 +3,8 @@
 An instance that is idle contributes nothing to a stage (see `StagePattern.gaps`). It can be left out of all stages of all
 steps, without being looked at, while
 
-- its multipliers are zero, and its marks say "open": nobody but itself changes them;
+- its multipliers are zero, and so is what vanishes with them: nobody but itself changes them;
+- marks that a step reads before it writes them say "open"; others are written before they are read, and would say so;
 - what opens it stays positive: the gaps of normal laws, and fields that are nothing but masks (the gap at a predicted
   position). Bounds over a box of all inputs show that for as long as these stay in the box (`engine.naps`).
 """
@@ -52,7 +53,9 @@ class Sleeper:
         """Fields that get new values; all of them vanish with what is silent, or are masks, it is hoped."""
         self.read |= set(used) - set(silent)
         self.silent |= set(silent)
-        if not silent:
+        if silent:
+            self.silent |= {each for each in fields if each.space in SPACES}
+        else:
             self.can = self.can and all(each.space in SPACES for each in fields)
             for each in fields:
                 self.can = self.can and each not in self.updated

@@ -19,8 +19,9 @@ import numpy as np
 from stickslip.jit import records
 
 # Instructions: (code, argument, argument, argument). COPY_ROWS copies what there is of detected contacts: its last argument is
-# MOST_ROWS times their kind, and how many numbers each of them has.
-SOLVE, EVALUATE, COPY, JUMP, JUMP_UNLESS, AGAIN, COPY_ROWS = range(7)
+# MOST_ROWS times their kind, and how many numbers each of them has. COPY_OWN copies what belongs to the instances of a kind
+# that are awake; MOST_ROWS times that argument, and the column that says where an instance's numbers begin.
+SOLVE, EVALUATE, COPY, JUMP, JUMP_UNLESS, AGAIN, COPY_ROWS, COPY_OWN = range(8)
 MOST_ROWS = 64
 
 
@@ -104,9 +105,9 @@ PAIR = _integers(
 )  # outputs of dy/dx and of d row/dz, or -1 where x is z itself; the row of x
 
 # A kind whose instances can be left out while they are far away: its places `silent` must be zero, its `mark`s positive, and
-# the lower bounds from `bound_0` on too. A bound is a kernel of the centres and radii of `n_in` places; those below
-# `parameters` have no radius.
-SLEEPER = _integers("kind", "silent_0", "silent_1", "mark_0", "mark_1", "bound_0", "bound_1")
+# the lower bounds from `bound_0` on too; the places `opened` are then positive. A bound is a kernel of the centres and radii
+# of `n_in` places; those below `parameters` have no radius.
+SLEEPER = _integers(*("kind", "silent_0", "silent_1", "mark_0", "mark_1", "opened_0", "opened_1", "bound_0", "bound_1"))
 BOUND = _integers("kernel", "n_in", "inputs", "n_out", "parameters")
 
 

@@ -69,16 +69,19 @@ class Work(NamedTuple):
     apart: np.ndarray  # addresses of functions, named below, or 0
     nap: np.ndarray  # of contacts that are far away, see `naps`
     watch: np.ndarray  # places that decide whether they may sleep
-    box: np.ndarray  # (centre, radius, change per step) of each place in the memory
+    box: np.ndarray  # of each place in the memory, see `naps`
     all_rows: np.ndarray  # of integers, where those of sleepers are left out
+    near_rows: np.ndarray  # those that the outer box does not leave out
+    near_count: np.ndarray  # of them, by kind that can sleep
     hidden: np.ndarray  # places in the memory that belong to sleepers
-    pieces: np.ndarray  # of a row of results: those that do not
+    left_out: np.ndarray  # places of percussions that rows of results leave out (`narrow`): all, those that are awake
 
 
 # Signals between the loop and those who call it again after a stage could not be solved: the instruction to go on with, its
 # cycles and changes; RESUMED is STOPPED where the loop stopped at a stage, GO_ON where it is to go on there, SOLVED_ELSEWHERE
-# where it is to go on after it. DEPENDENT: the last linear system was singular.
-INSTRUCTION, IN_CYCLES, IN_CHANGES, RESUMED, DEPENDENT = range(5)
+# where it is to go on after it. DEPENDENT: the last linear system was singular. WIDER: the last step has a percussion that
+# rows of results leave out.
+INSTRUCTION, IN_CYCLES, IN_CHANGES, RESUMED, DEPENDENT, WIDER = range(6)
 GO_ON, STOPPED, SOLVED_ELSEWHERE = 1, 2, 3
 
 SOLVE_STAGE, CONTACT_STEP, SOLVE_ISLANDS, LEAST_FORCES = range(4)
@@ -112,13 +115,15 @@ def scratch(program: Program) -> Work:
         sweep=np.zeros(size.unknowns),
         rows=np.zeros(size.unknowns, np.int64),
         columns=np.zeros(size.unknowns, np.int64),
-        signals=np.zeros(5, np.int64),
+        signals=np.zeros(6, np.int64),
         solved_by=np.zeros(32, np.int64),
         apart=np.zeros(4, np.int64 if COMPILED else object),
-        nap=np.zeros(7, np.int64),
+        nap=np.zeros(12, np.int64),
         watch=program.watch,
-        box=np.zeros((3, program.layout.total if program.watch.size else 0)),
+        box=np.zeros((7, program.layout.total if program.watch.size else 0)),
         all_rows=np.zeros(program.tables.dofs.size if program.watch.size else 0, np.int64),
+        near_rows=np.zeros(program.tables.dofs.size if program.watch.size else 0, np.int64),
+        near_count=np.zeros(program.tables.sleepers.size, np.int64),
         hidden=np.zeros(program.layout.total if program.watch.size else 0, np.bool_),
-        pieces=np.zeros((program.layout.total if program.watch.size else 0, 3), np.int64),
+        left_out=np.zeros((2, program.layout.total if program.watch.size else 0), np.int64),
     )

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 CATALOGUE = "_catalogue"  # where `values` keeps the quantities of a solution
 LATER = "_later"  # where a solution keeps what computes arrays that nobody has read yet
-COMPUTED = ("g", "g_dot", "gamma", "gap", "gap_dot", "slip", "kinetic", "potential")  # those that may come later
+COMPUTED = ("g", "g_dot", "gamma", "gap", "gap_dot", "slip", "kinetic", "potential")  # from t, q and u
+MAY_COME_LATER = (*COMPUTED, "P_N", "P_F")
 
 
 class Later:
@@ -90,26 +91,26 @@ class Solution:
 
     def __post_init__(self) -> None:
         own = self.__dict__
-        for name in COMPUTED:
-            if isinstance(own[name], Later):
-                own[LATER] = own.pop(name)
+        own[LATER] = {name: own.pop(name) for name in MAY_COME_LATER if isinstance(own[name], Later)}
         self._check_shapes()
 
     def __getattr__(self, name: str) -> Any:
         """An array that is computed now, because somebody reads it."""
         own = self.__dict__
-        if name not in COMPUTED or LATER not in own:
+        if name not in own.get(LATER, ()):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-        arrays = own[LATER].compute()
-        own |= {each: arrays[each] for each in COMPUTED if each not in own}
+        source = own[LATER][name]
+        mine, arrays = [each for each, later in own[LATER].items() if later is source], source.compute()
+        own |= {each: arrays[each] for each in mine}
         self._check_shapes()
-        del own[LATER]
+        for each in mine:
+            own[LATER].pop(each, None)
         return own[name]
 
     @property
     def computed(self) -> bool:
         """Whether gaps, slips, constraints and energies are there; else they are computed when one of them is first read."""
-        return LATER not in self.__dict__
+        return not any(name in self.__dict__[LATER] for name in COMPUTED)
 
     def _check_shapes(self) -> None:
         rows, names = len(self.t), self.names
@@ -136,8 +137,8 @@ class Solution:
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: everything but the list of quantities, which is made again."""
-        if LATER in self.__dict__:
-            self.__getattr__(COMPUTED[0])
+        for name in tuple(self.__dict__[LATER]):
+            getattr(self, name)
         return {key: value for key, value in self.__dict__.items() if key != CATALOGUE}
 
     def holds(self, *names: str) -> bool:

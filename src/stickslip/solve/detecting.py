@@ -39,6 +39,8 @@ ROOMS, PLACES, KEYS, TANGENTS = (f"contacts.{name}" for name in ("rooms", "place
 class DetectingRun(ProgramRun):
     """A run of a program whose contacts come and go; see the module's docstring."""
 
+    by_itself = False
+
     _crowd: Any
     _past_crowds: list[Any]
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from stickslip.engine.narrow import widened
 from stickslip.engine.runs import ROUNDING, Rows, Run
 from stickslip.errors import OptionError, ResultFileError
 from stickslip.model.system import System
@@ -73,7 +74,7 @@ class FileRecorder(Recorder):
         if continued.last is not None:
             pending = [continued.last.arrays[f"pending.{name}"] for name in Rows._fields]
             if len(pending[0]):
-                self._rest, self._waiting = [Rows(*pending)], len(pending[0])
+                self._rest, self._waiting = [(Rows(*pending), None)], len(pending[0])
             if self.contacts is not None:
                 done = continued.rows * every + self._waiting
                 self.contacts = self.run.table(every, self.run.state.step - done)
@@ -82,21 +83,23 @@ class FileRecorder(Recorder):
         self._before[0] = continued.t
         self._last, self._seconds = time.monotonic(), 0.0
 
-    def take(self, rows: Rows) -> None:
+    def take(self, rows: Rows, columns: np.ndarray | None = None) -> None:
         """Rows of a chunk; now and then they are written, with the state after them."""
-        super().take(rows)
-        if time.monotonic() - self._last > FLUSH_SECONDS or sum(map(len, self._rows)) > FLUSH_ROWS:
+        super().take(rows, columns)
+        if time.monotonic() - self._last > FLUSH_SECONDS or sum(len(kept) for kept, _ in self._rows) > FLUSH_ROWS:
             self.flush()
 
     def flush(self) -> None:
         """Write what has come since the last time."""
-        width, stages = self.run.first_row.size, len(self.run.stages)
+        width, stages = self.width, len(self.run.stages)
         empty = Rows(np.zeros((0, width)), np.zeros((0, stages), np.int64), np.zeros((0, self.run.n_residuals)))
-        iterations = np.concatenate([empty.iterations, *self._iterations]).astype(COUNTS)
-        residuals = np.concatenate([empty.residuals, *self._residuals]).astype(ERRORS)
-        pending = [np.concatenate([e, *[r[k] for r in self._rest]]) for k, e in enumerate(empty)]
+        iterations = np.concatenate([np.zeros((0, stages), COUNTS), *self._iterations])
+        residuals = np.concatenate([np.zeros((0, self.run.n_residuals), ERRORS), *self._residuals])
+        pending, columns = self._pending() if self._rest else (empty, None)
+        pending = pending._replace(results=widened(pending.results, columns, width))
         clock, arrays = pack_state(self.run.state)
-        arrays |= self._columns([empty.results, *self._rows]) | {"iterations": iterations, "residuals": residuals}
+        rows = [widened(kept, columns, width) for kept, columns in self._rows]
+        arrays |= self._columns([empty.results, *rows]) | {"iterations": iterations, "residuals": residuals}
         arrays |= {f"pending.{name}": array for name, array in zip(Rows._fields, pending, strict=True)}
         if self.contacts is not None:
             arrays["contacts"], arrays["pending.contacts"] = self.contacts.flush()
@@ -119,7 +122,7 @@ class FileRecorder(Recorder):
 
     def _solution(self, *chunks: np.ndarray) -> Solution:
         system = self._ready.model.system
-        arrays = recorded(split(self.run, *chunks))
+        arrays = recorded(split(self.run, chunks))
         arrays |= observed(self._ready, self._values, arrays)
         arrays["extra"] |= measured(system, self._values, arrays)
         stats = Stats(self.run.stages, np.zeros((0, 0), np.int64), np.zeros((0, 0)), 0.0)

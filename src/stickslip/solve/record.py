@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from stickslip.engine.evaluate import evaluate
-from stickslip.engine.fields import RESULTS, SPACES
+from stickslip.engine.fields import PERCUSSIONS, RESULTS, SPACES
 from stickslip.engine.layout import slices
+from stickslip.engine.narrow import widened, with_equal_columns, without_zeros
 from stickslip.engine.observe import OBSERVED, observe
 from stickslip.engine.runs import Rows, Run, percussions
 from stickslip.engine.state import State
@@ -27,6 +28,9 @@ COUNTS = np.int32  # iterations of a stage
 ERRORS = np.float32  # residuals: nobody needs more than seven digits of them, and they are 6 % of a file
 INTEGERS = ("events",)  # counts among the columns of a run; the others are floats
 VECTORS = ("events", "last_event")  # columns with one number per row, and without a second axis
+CONTACTS = (PERCUSSIONS.N.name, PERCUSSIONS.F.name)
+
+Pieces = list[tuple[np.ndarray, np.ndarray | None]]  # rows, and the columns that they have
 
 
 class Recorder:
@@ -39,46 +43,60 @@ class Recorder:
         self.run: Any = run
         self.every = every
         self.chunk = 1 if states else None
-        self._rows = [run.first_row[None, :]]
+        self._rows: Pieces = [(run.first_row[None, :], None)]
         self._iterations: list[np.ndarray] = []
         self._residuals: list[np.ndarray] = []
-        self._rest: list[Rows] = []  # steps since the last row that was kept
+        self._rest: list[tuple[Rows, np.ndarray | None]] = []  # steps since the last row that was kept
         self._waiting = 0
         self.taken = 0
         self.states: list[State] | None = [run.state] if states else None
         self.contacts: ContactTable | None = run.table(every) if isinstance(run, DetectingRun) else None
 
-    def take(self, rows: Rows) -> None:
-        """Rows of a chunk."""
+    def take(self, rows: Rows, columns: np.ndarray | None = None) -> None:
+        """Rows of a chunk, and the columns that they have, see `engine.narrow`."""
         self.taken += len(rows.results)
         if self.contacts is not None:
             self.contacts.take(self.run.found)
         if self.states is not None and len(rows.results) and (self.run.done % self.every == 0 or self.run.complete):
             self.states.append(self.run.state)
         if self.every == 1:
-            self._keep(*rows)
+            self._keep(*rows, columns)
             return
-        self._rest.append(rows)
+        self._rest.append((rows, columns))
         self._waiting += len(rows.results)
         if self._waiting >= self.every:
             self._thin(last=False)
 
     def _thin(self, last: bool) -> None:
         """Rows of whole intervals, and with `last` what is left over."""
-        results, iterations, residuals = (np.concatenate(parts) for parts in zip(*self._rest, strict=True))
+        (results, iterations, residuals), columns = self._pending()
         n = len(results) if last else len(results) // self.every * self.every
         first = np.arange(0, n, self.every)
         kept = results[np.minimum(first + self.every, n) - 1].copy()
         summed = percussions(self.run.columns)
+        if columns is not None:
+            summed = np.flatnonzero(np.isin(columns, summed))
         kept[:, summed] = np.add.reduceat(results[:n, summed], first, axis=0)
-        self._keep(
-            kept, np.add.reduceat(iterations[:n], first, axis=0), np.maximum.reduceat(residuals[:n], first, axis=0)
-        )
-        self._rest = [Rows(results[n:], iterations[n:], residuals[n:])]
+        taken = np.add.reduceat(iterations[:n], first, axis=0), np.maximum.reduceat(residuals[:n], first, axis=0)
+        self._keep(kept, *taken, columns)
+        self._rest = [(Rows(results[n:], iterations[n:], residuals[n:]), columns)]
         self._waiting = len(results) - n
 
-    def _keep(self, results: np.ndarray, iterations: np.ndarray, residuals: np.ndarray) -> None:
-        self._rows.append(results)
+    def _pending(self) -> tuple[Rows, np.ndarray | None]:
+        """Steps since the last row that was kept, one below the other."""
+        pieces, columns = with_equal_columns([(rows.results, which) for rows, which in self._rest], self.width)
+        iterations, residuals = (np.concatenate([rows[k] for rows, _ in self._rest]) for k in (1, 2))
+        return Rows(np.concatenate(pieces), iterations, residuals), columns
+
+    @property
+    def width(self) -> int:
+        """Columns of a whole row."""
+        return len(self.run.first_row)
+
+    def _keep(
+        self, results: np.ndarray, iterations: np.ndarray, residuals: np.ndarray, columns: np.ndarray | None
+    ) -> None:
+        self._rows.append((results, columns))
         self._iterations.append(iterations.astype(COUNTS))
         self._residuals.append(residuals.astype(ERRORS))
 
@@ -89,16 +107,20 @@ class Recorder:
         run = self.run
         if self._waiting:
             self._thin(last=True)
-        arrays = recorded(split(run, *self._rows))
+        rows = self._rows
+        if rows[-1][1] is not None:
+            rows[0] = without_zeros(rows[0][0], slices(run.columns)[CONTACTS[0]].start)
+        pieces, columns = with_equal_columns(rows, self.width)
+        arrays = recorded(split(run, pieces, columns))
         stages = len(run.stages)
         iterations = np.concatenate([np.zeros((0, stages), COUNTS), *self._iterations])
         residuals = np.concatenate([np.zeros((0, run.n_residuals), ERRORS), *self._residuals])
         taken, solved_by = run.done if self.every > 1 else None, getattr(run, "solved_by", {})
         stats = Stats(run.stages, iterations, residuals, run.seconds, taken, solved_by)
-        system, rows = ready.model.system, len(arrays["t"])
+        system, n = ready.model.system, len(arrays["t"])
         values, varying = values.copy(), dict[str, np.ndarray]()
         if changes:
-            steps = np.clip(self.every * np.arange(rows), 1, max(self.taken, 1))
+            steps = np.clip(self.every * np.arange(n), 1, max(self.taken, 1))
             changed, names = columns_of_changes(values, changes, steps), list(system.parameter_symbols())
             for k, column in changed.items():
                 values[k] = column[-1]
@@ -125,12 +147,32 @@ class Recorder:
         )
 
 
-def split(run: Run, *chunks: np.ndarray) -> dict[str, np.ndarray]:
-    """Rows of a run as columns by name."""
-    out = {name: np.concatenate([chunk[:, at] for chunk in chunks]) for name, at in slices(run.columns).items()}
+def split(run: Run, chunks: Sequence[np.ndarray], columns: np.ndarray | None = None) -> dict[str, Any]:
+    """Rows of a run as arrays by name; `columns`: those that they have, if not all.
+
+    Then the percussions of contacts, which are last, come later, when somebody reads them.
+    """
+    out: dict[str, Any] = {}
+    for name, at in slices(run.columns).items():
+        if columns is None or name not in CONTACTS:
+            out[name] = np.concatenate([chunk[:, at] for chunk in chunks])
+    if columns is not None:
+        first = slices(run.columns)[CONTACTS[0]].start
+        acting = np.concatenate([chunk[:, first:] for chunk in chunks])
+        out |= dict.fromkeys(CONTACTS, Later(lambda: _all_contacts(run.columns, acting, columns[first:])))
     for name in VECTORS:
         if name in out:
             out[name] = out[name][:, 0].astype(np.int64 if name in INTEGERS else float)
+    return out
+
+
+def _all_contacts(widths: Mapping[str, int], acting: np.ndarray, columns: np.ndarray) -> dict[str, np.ndarray]:
+    """Percussions of all contacts, made of those that act."""
+    out = {}
+    for space, name in (("N", "P_N"), ("F", "P_F")):
+        at = slices(widths)[f"P.{space}"]
+        mine = (columns >= at.start) & (columns < at.stop)
+        out[name] = widened(acting[:, mine], columns[mine] - at.start, at.stop - at.start)
     return out
 
 

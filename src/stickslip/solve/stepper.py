@@ -12,6 +12,7 @@ import numpy as np
 from stickslip.detected import DetectedContacts
 from stickslip.engine.check import check_laws, check_mass
 from stickslip.engine.layout import slices
+from stickslip.engine.narrow import widened
 from stickslip.engine.run import ProgramRun
 from stickslip.engine.runs import CHUNK_ROWS, ROUNDING, Rows, Start
 from stickslip.engine.state import State
@@ -209,7 +210,7 @@ class Stepper:
         """
         left = whole(n=n)
         while left:
-            left -= len(self._piece(left).results)
+            left -= len(self._piece(left)[0].results)
 
     def run(self, t_end: float, *, stop: Any = None, save_every: int = 1) -> Solution:
         """Advance to t_end, or until the expression `stop` changes its sign; the solution of this piece of the motion.
@@ -262,9 +263,9 @@ class Stepper:
         while not stopped and run.t < t_end - ROUNDING * run.clock.step:
             steps = math.ceil((t_end - run.t) / run.clock.step - ROUNDING)
             state, done, row = run.state, run.done, run.row
-            rows = self._piece(steps if watch is None else min(steps, WATCHED))
+            rows, columns = self._piece(steps if watch is None else min(steps, WATCHED))
             if watch is not None:
-                seen = np.sign(watch(np.vstack([row, rows.results])))
+                seen = np.sign(watch(np.vstack([row, widened(rows.results, columns, row.size)])))
                 crossed = np.flatnonzero((seen[:-1] != 0) & (seen[1:] != seen[:-1]))
                 if crossed.size:  # back to before the step in which it happens, and then as far as the event
                     stopped, k = True, int(crossed[0])
@@ -272,19 +273,19 @@ class Stepper:
                     run.first, run.done = state.step - done, done
                     if k:
                         record.take(run.step(k))
-                    rows = self._event(watch, seen[k])
-            record.take(rows)
+                    rows, columns = self._event(watch, seen[k]), None
+            record.take(rows, columns)
         return stopped
 
-    def _piece(self, n: int) -> Rows:
-        """Up to n steps, to where a controller has to act."""
+    def _piece(self, n: int) -> tuple[Rows, np.ndarray | None]:
+        """Up to n steps, to where a controller has to act, and the columns that their rows have."""
         if self._closed:
             raise OptionError("this stepper is closed; make another one")
         run = self._run
         at = run.first + run.done
         for k in self._controllers.due(at):
             self.set(self._controllers.outputs(k, self.t, self.q, self.u, self.system.parameters))
-        rows = run.step(min(n, self._controllers.until_next(at), CHUNK_ROWS))
+        rows = run.rows(min(n, self._controllers.until_next(at), CHUNK_ROWS))
         self._complain()
         return rows
 

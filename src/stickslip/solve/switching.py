@@ -83,6 +83,8 @@ class SwitchingRun(ProgramRun):
     repeated, the switch is turned, and the scheme begins anew from there.
     """
 
+    by_itself = False
+
     @classmethod
     def of(cls, run: Any, ready: Prepared, tolerance: float, state: State | None) -> SwitchingRun:
         """Take over a run that has not begun."""

@@ -1,0 +1,156 @@
+"""Calls of the compiled loop, and what is tried in between where a stage cannot be solved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from stickslip.engine.attempts import CHEAP
+from stickslip.engine.fields import EARLY
+from stickslip.engine.program import Program
+
+# As in engine.work, which loads the compiler.
+INSTRUCTION, RESUMED, WIDER = 0, 3, 5
+GO_ON, STOPPED, SOLVED_ELSEWHERE = 1, 2, 3
+LOOP = "loop"  # what a program keeps: the compiled loop
+MOST_DENSE = 3000  # unknowns of a linearised problem that is solved as a dense one
+
+
+class LoopCalls:
+    """A program with its memory, and the compiled loop that leads it through steps."""
+
+    program: Program
+    tables: Any
+    memory: np.ndarray
+    work: Any
+    options: Any
+    clock: Any
+    crowd: Any  # solves stages with many contacts, where there are (`engine.crowd`)
+    rescued_by: dict[str, int]  # how often which solver found what Newton's method did not
+    _iterations: np.ndarray
+    _residuals: np.ndarray
+    _seen: np.ndarray  # the parameters that those who sleep know
+    _trouble: Any
+    _early: bool  # whether contacts are closed early in the present step
+
+    def _awake(self) -> None:
+        """Look at all contacts again: something other than a step has changed the memory."""
+        if self.work.nap[0]:
+            from stickslip.engine.naps import allow_naps
+
+            allow_naps(self.tables, self.work)
+            self._seen[:] = self.memory[: self._seen.size]
+
+    def _call(
+        self,
+        begin: np.ndarray,
+        step: np.ndarray,
+        carry: np.ndarray,
+        first: int,
+        last: int,
+        rows: np.ndarray,
+        record: np.ndarray,
+    ) -> tuple[int, int]:
+        """Steps `first` to `last`: those that are done in all, and the stage that could not be solved by any means, or -1.
+
+        The compiled loop makes the first, cheap attempts; then come the solvers of `nonsmooth`, then the other attempts.
+        """
+        from stickslip.engine.advance import allow_sweeps
+
+        clock, done, tried = self.clock._replace(row=first), first, 0
+        tables, stats, signals = self.tables, (self._iterations, self._residuals), self.work.signals
+        if self.work.nap[0] and not np.array_equal(self.memory[: self._seen.size], self._seen):
+            self._awake()  # parameters have changed
+        cheap = self.options._replace(attempt_1=CHEAP)
+        evaluate = None if self.crowd is None else self.options._replace(attempt_1=1, iterations=-1)
+        options, where, rescuer = evaluate or cheap, (-1, -1), ""
+        signals[RESUMED] = signals[WIDER] = 0
+        while True:
+            alone = self._early or options is not cheap
+            loop, until = self.program.kept.get(LOOP) or self._first_loop(), done + 1 if alone else last
+            passed = int(self.work.solved_by[0])
+            done, failed = loop(
+                tables,
+                begin,
+                step,
+                carry,
+                self.memory,
+                self.work,
+                options,
+                clock,
+                done,
+                until,
+                record,
+                rows,
+                *stats,
+            )
+            if rescuer and self.work.solved_by[0] > passed and (failed < 0 or where != (done, signals[INSTRUCTION])):
+                self.work.solved_by[0] -= 1  # Newton's method only tested what was found
+                self.rescued_by[rescuer] = self.rescued_by.get(rescuer, 0) + 1
+            rescuer = ""
+            if failed < 0 and self._early:
+                self._early, self.memory[self.program.layout.places(EARLY)] = False, 0.0
+            if failed < 0 and alone and done == until < last and not signals[WIDER]:
+                options = cheap  # what one step needed the next one may not
+                continue
+            if failed < 0 or signals[RESUMED] != STOPPED:  # what does not settle in turn cannot be resumed
+                return done, failed
+            if options is evaluate:
+                residual = self._sweep(failed, done - first)
+                if residual < self.options.tolerance:
+                    signals[RESUMED], errors = SOLVED_ELSEWHERE, self._residuals[done - first]
+                    errors[failed], errors[-2:] = residual, np.maximum(errors[-2:], self.work.errors)
+                else:
+                    signals[RESUMED], self._residuals[done - first, failed] = GO_ON, 0.0
+                    options = cheap
+                continue
+            tried = tried + 1 if where == (done, signals[INSTRUCTION]) else 1
+            where = (done, int(signals[INSTRUCTION]))
+            if tried == 1:
+                rescuer = self._rescue(failed)
+                options = cheap
+            elif tried == 2:
+                allow_sweeps(tables, self.work)
+                options = self.options._replace(attempt_0=CHEAP)
+            else:
+                return done, failed
+            signals[RESUMED] = GO_ON
+            self._residuals[done - first, failed] = 0.0
+
+    def _sweep(self, k: int, row: int) -> float:
+        """Solve a stage with many contacts: its residual, or inf if Newton's method is to take over."""
+        assert self.crowd is not None
+        self._iterations[row, k] += 1
+        return self.crowd.solve(self.tables, k, self.memory, self.work, self.options)
+
+    def _rescue(self, failed: int) -> str:
+        """Find a better start for a stage that the compiled attempts did not solve; by what, if it looks like a solution."""
+        from stickslip.engine.rescue import Rescue, rescue
+
+        if self.crowd is not None and self.tables.problems[failed]["n"] > MOST_DENSE:
+            nothing = np.zeros(int(self.tables.problems[failed]["n"]))
+            self._trouble = Rescue(False, np.inf, ("contact sweeps", "robust"), None, False, nothing)
+            return ""
+        self._trouble = rescue(self.tables, failed, self.memory, self.work, self.options, self.program.layout)
+        self._early = self._early or self._trouble.early > 0.0
+        if not self._trouble.solved:
+            return ""
+        solvers = [name for name in self._trouble.solvers if name != "start"]
+        return "contacts closed early" if self._trouble.early > 0.0 else (solvers or ["robust"])[-1]
+
+    def _first_loop(self) -> Callable[..., tuple[int, int]]:
+        """The compiled loop. Numba looks at the types of all arguments at the first call (0.2 ms); later ones go directly.
+
+        The types never change between runs of one program, and those of two programs are the same: `advance` is compiled once.
+        """
+        from stickslip.engine.advance import advance
+
+        def first(*arguments: Any) -> tuple[int, int]:
+            out = advance(*arguments)
+            overloads = list(getattr(advance, "overloads", {}).values())
+            self.program.kept[LOOP] = overloads[0].entry_point if len(overloads) == 1 else advance
+            return out
+
+        return first
