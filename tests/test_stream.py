@@ -30,7 +30,8 @@ def identical(a: ss.Solution, b: ss.Solution) -> bool:
     names = ("t", "q", "u", "g", "gap", "slip", "P_g", "P_N", "P_F", "kinetic", "potential")
     arrays = [(getattr(a, n), getattr(b, n)) for n in names] + [(a.extra[n], b.extra[n]) for n in b.extra]
     arrays += [(a.stats.iterations, b.stats.iterations), (a.stats.residuals, b.stats.residuals)]
-    return all(np.asarray(x).tobytes() == np.asarray(y).tobytes() for x, y in arrays) and a.state.same(b.state)
+    equal = all(np.asarray(x).tobytes() == np.asarray(y).tobytes() for x, y in arrays)
+    return equal and a.state.same(b.state) and a.stats.solved_by == b.stats.solved_by
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -50,12 +50,12 @@ def test_every_scheme_continues_after_a_step_in_pieces(method, monkeypatch):
     dt, call = 1e-4, ProgramRun._call
     plain = ss.solve(system, 6 * dt, dt, method=method, progress=False)
 
-    def failing(self, begin, step, carry, first, last, rows):
+    def failing(self, begin, step, carry, first, last, *rows):
         if first <= 2 < last and self.clock.step == dt and self.subdivides:
-            done = call(self, begin, step, carry, first, 2, rows)[0] if first < 2 else first
+            done = call(self, begin, step, carry, first, 2, *rows)[0] if first < 2 else first
             self._residuals[2 - first, 0] = 1.0
             return done, 0
-        return call(self, begin, step, carry, first, last, rows)
+        return call(self, begin, step, carry, first, last, *rows)
 
     monkeypatch.setattr(ProgramRun, "_call", failing)
     solution = ss.solve(system, 6 * dt, dt, method=method, on_failure="subdivide", progress=False)
@@ -80,10 +80,10 @@ def test_every_scheme_continues_after_a_step_in_pieces(method, monkeypatch):
 def test_a_scheme_that_decides_its_steps_is_offered_shorter_ones(monkeypatch):
     call = ProgramRun._call
 
-    def failing(self, begin, step, carry, first, last, rows):
+    def failing(self, begin, step, carry, first, last, *rows):
         if self.clock.step > 3e-3 and self.subdivides and last > 2 >= first:
-            return (call(self, begin, step, carry, first, 2, rows)[0] if first < 2 else first), 0
-        return call(self, begin, step, carry, first, last, rows)
+            return (call(self, begin, step, carry, first, 2, *rows)[0] if first < 2 else first), 0
+        return call(self, begin, step, carry, first, last, *rows)
 
     monkeypatch.setattr(ProgramRun, "_call", failing)
     method = "half-explicit-adaptive"

@@ -10,6 +10,7 @@ import numpy as np
 from stickslip.engine.attempts import CHEAP
 from stickslip.engine.fields import EARLY
 from stickslip.engine.program import Program
+from stickslip.jit import entry
 
 # As in engine.work, which loads the compiler.
 INSTRUCTION, RESUMED, WIDER = 0, 3, 5
@@ -141,16 +142,12 @@ class LoopCalls:
         return "contacts closed early" if self._trouble.early > 0.0 else (solvers or ["robust"])[-1]
 
     def _first_loop(self) -> Callable[..., tuple[int, int]]:
-        """The compiled loop. Numba looks at the types of all arguments at the first call (0.2 ms); later ones go directly.
-
-        The types never change between runs of one program, and those of two programs are the same: `advance` is compiled once.
-        """
+        """The compiled loop. The types of its arguments are the same for all programs: it is compiled once."""
         from stickslip.engine.advance import advance
 
         def first(*arguments: Any) -> tuple[int, int]:
             out = advance(*arguments)
-            overloads = list(getattr(advance, "overloads", {}).values())
-            self.program.kept[LOOP] = overloads[0].entry_point if len(overloads) == 1 else advance
+            self.program.kept[LOOP] = entry(advance)
             return out
 
         return first

@@ -13,6 +13,7 @@ from stickslip.engine.flow import StageFunction
 from stickslip.engine.layout import slices
 from stickslip.engine.program import Program, assemble
 from stickslip.engine.stage import Stage
+from stickslip.jit import entry
 
 BILATERAL, BILATERAL_DOT, VELOCITY = Field("g", G), Field("g_dot", G), Field("gamma", GAMMA)
 GAP, GAP_DOT, SLIP = Field("gap", N), Field("gap_dot", N), Field("slip", F)
@@ -92,6 +93,6 @@ def observe(
     rows = np.column_stack([*varying.values(), t, q, u])
     out = np.zeros((len(t), record.size))
     work = free.pop() if free else workspace(program)  # a thread takes one for itself
-    run(program.tables, 0, memory, work, inputs, record, rows, out)
+    entry(run)(program.tables, 0, memory, work, inputs, record, rows, out)
     free.append(work)
     return {each.name: np.ascontiguousarray(out[:, at[each]]) for each in fields}

@@ -24,7 +24,7 @@ from stickslip.engine.subdivide import subdivided
 from stickslip.engine.watch import STRIDE
 
 PACE = "pace"  # what a program keeps: seconds of a step of the last run
-FIRST_ROWS = 64  # of the first chunk: a run may be slower than the one before, and wants to be interrupted
+FIRST_ROWS = 512  # of the first chunk: a run may be slower than the one before, and wants to be interrupted
 NOTHING = np.zeros((0, 4), np.int64)  # a program without instructions
 CHUNK_SECONDS = 0.1  # of compiled steps between two looks at the clock and at Ctrl-C
 

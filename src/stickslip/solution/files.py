@@ -162,6 +162,7 @@ def _unfinished(path: Path) -> Solution:
                 np.concatenate(residuals or [np.zeros((0, len(stages)))]),
                 seconds,
                 taken,
+                {} if part.last is None else part.last.about.get("solved_by", {}),
             ),
             names=_names(part.about["names"]),
             provenance=about,
@@ -238,6 +239,7 @@ def write_pieces(
                 put(group, "residuals", taken[1], rows - 1, at["stats"])
                 at[""], at["stats"] = at[""] + len(arrays["array.t"]), at["stats"] + len(taken[0])
             group.attrs["stages"], group.attrs["wall_time"] = json.dumps(stats.stages), stats.wall_time
+            group.attrs["solved_by"] = json.dumps(stats.solved_by)
             if stats.taken is not None:
                 group.attrs["taken"] = stats.taken
             file["names"] = json.dumps({f.name: getattr(names, f.name) for f in fields(Names)})

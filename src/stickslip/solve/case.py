@@ -207,7 +207,7 @@ class Case:
                     lambda: load(path, system=system),
                     interrupted.signal,
                 )
-            solution = finish(record.path, record.part, run, ready, about)
+            solution = finish(record, ready, about)
         else:
             solution = record.solution(ready, values, about)
         if (

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,7 @@ from stickslip.solve.detecting import DetectingRun
 from stickslip.solve.found import as_contacts, as_rows
 from stickslip.solve.keeping import Selection, selection
 from stickslip.solve.prepared import Prepared, compiled, prepare
-from stickslip.solve.record import COUNTS, ERRORS, Recorder, measured, observed, recorded, split
+from stickslip.solve.record import COUNTS, ERRORS, Pieces, Recorder, measured, observed, recorded, split
 from stickslip.stream import FileFrame, PartFile, Writer, open_part, pack_state, part_of, unpack_state
 
 FLUSH_SECONDS = 1.0  # what a killed run loses at most, besides the chunk that it is at
@@ -55,6 +58,9 @@ class FileRecorder(Recorder):
         super().__init__(run, every)
         self.path, self.about = path, about
         self._rows, self._ready, self._values, self._before = [], ready, values, run.first_row
+        self._solved_before: dict[str, int] = {}
+        self._thread: threading.Thread | None = None
+        self._trouble: BaseException | None = None
         self._selection: Selection | None = None
         first = self._solution(run.first_row[None, :])
         self._selection = selection(save, first)
@@ -72,6 +78,7 @@ class FileRecorder(Recorder):
         self.part = continued
         self._writer = Writer(part_of(path), None, continued.end)
         if continued.last is not None:
+            self._solved_before = continued.last.about.get("solved_by", {})
             pending = [continued.last.arrays[f"pending.{name}"] for name in Rows._fields]
             if len(pending[0]):
                 self._rest, self._waiting = [(Rows(*pending), None)], len(pending[0])
@@ -90,7 +97,11 @@ class FileRecorder(Recorder):
             self.flush()
 
     def flush(self) -> None:
-        """Write what has come since the last time."""
+        """Write what has come since the last time, in a thread, while the loop runs without the interpreter lock.
+
+        Expressions of measures are evaluated by CasADi, which two threads must not use at once.
+        """
+        self._wait()
         width, stages = self.width, len(self.run.stages)
         empty = Rows(np.zeros((0, width)), np.zeros((0, stages), np.int64), np.zeros((0, self.run.n_residuals)))
         iterations = np.concatenate([np.zeros((0, stages), COUNTS), *self._iterations])
@@ -98,19 +109,47 @@ class FileRecorder(Recorder):
         pending, columns = self._pending() if self._rest else (empty, None)
         pending = pending._replace(results=widened(pending.results, columns, width))
         clock, arrays = pack_state(self.run.state)
-        rows = [widened(kept, columns, width) for kept, columns in self._rows]
-        arrays |= self._columns([empty.results, *rows]) | {"iterations": iterations, "residuals": residuals}
+        arrays |= {"iterations": iterations, "residuals": residuals}
         arrays |= {f"pending.{name}": array for name, array in zip(Rows._fields, pending, strict=True)}
         if self.contacts is not None:
             arrays["contacts"], arrays["pending.contacts"] = self.contacts.flush()
         seconds = self.run.seconds - self._seconds
-        about = {"state": clock, "seconds": seconds}
+        about = {"state": clock, "seconds": seconds, "solved_by": self.solved_by}
         self._seconds = self.run.seconds
-        self._writer.write(FileFrame(about, arrays))
+        job = partial(self._write, about, arrays, [(empty.results, None), *self._rows])
+        if self._selection is None and not self._ready.model.system.measures:
+            self._thread = threading.Thread(target=job, name="results to the disk")
+            self._thread.start()
+        else:
+            job()
+            self._wait()
         part = self.part
         self.part = replace(part, end=0, rows=part.rows + len(iterations), seconds=part.seconds + seconds)
         self._rows, self._iterations, self._residuals = [], [], []
         self._last = time.monotonic()
+
+    def _write(self, about: dict[str, Any], arrays: dict[str, np.ndarray], rows: Pieces) -> None:
+        try:
+            columns = self._columns([widened(kept, columns, self.width) for kept, columns in rows])
+            self._writer.write(FileFrame(about, arrays | columns))
+        except BaseException as error:  # for the thread that computes
+            self._trouble = error
+
+    def _wait(self) -> None:
+        """Until everything is written; what went wrong is raised."""
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        if self._trouble is not None:
+            error, self._trouble = self._trouble, None
+            raise error
+
+    @property
+    def solved_by(self) -> dict[str, int]:
+        """How many stages each solver has solved, by this run and by the one that it continues; "newton" comes first."""
+        own, before = getattr(self.run, "solved_by", {}), self._solved_before
+        names = sorted({*own, *before}, key=lambda name: (name != "newton", name))
+        return {name: own.get(name, 0) + before.get(name, 0) for name in names}
 
     def _columns(self, chunks: list[np.ndarray]) -> dict[str, np.ndarray]:
         """Rows of the run as arrays of its solution."""
@@ -131,6 +170,8 @@ class FileRecorder(Recorder):
 
     def abandon(self) -> None:
         """Leave the file as it is, for whoever resumes the run."""
+        with suppress(Exception):  # there is trouble already
+            self._wait()
         self._writer.close()
 
     def close(self, final: bool) -> None:
@@ -139,8 +180,11 @@ class FileRecorder(Recorder):
             self._thin(last=True)
         if final and self.contacts is not None:
             self.contacts.close()
-        self.flush()
-        self._writer.close()
+        try:
+            self.flush()
+            self._wait()
+        finally:
+            self._writer.close()
 
 
 def columns_of(solution: Solution) -> dict[str, np.ndarray]:
@@ -149,11 +193,12 @@ def columns_of(solution: Solution) -> dict[str, np.ndarray]:
     return out | {f"extra.{name}": array for name, array in solution.extra.items()}
 
 
-def finish(path: Path, part: PartFile, run: Run, ready: Prepared, provenance: dict[str, Any]) -> Solution:
+def finish(record: FileRecorder, ready: Prepared, provenance: dict[str, Any]) -> Solution:
     """Make the HDF5 file of all frames and delete them; the solution's arrays stay on the disk until they are used.
 
-    `part` says how many rows there are, so that every frame is read once.
+    `record.part` says how many rows there are, so that every frame is read once.
     """
+    path, part, run = record.path, record.part, record.run
     names, stages = list(part.first), len(run.stages)
     if "kept" in part.about["provenance"]:
         provenance["kept"] = part.about["provenance"]["kept"]
@@ -165,7 +210,8 @@ def finish(path: Path, part: PartFile, run: Run, ready: Prepared, provenance: di
                 yield {n: frame.arrays[n] for n in names}, (frame.arrays["iterations"], frame.arrays["residuals"])
 
     taken = run.state.step if provenance.get("save_every", 1) > 1 else None
-    stats = Stats(run.stages, np.zeros((part.rows, 0), np.int64), np.zeros((part.rows, 0)), part.seconds, taken)
+    nothing = np.zeros((part.rows, 0), np.int64), np.zeros((part.rows, 0))
+    stats = Stats(run.stages, *nothing, part.seconds, taken, record.solved_by)
     found = None
     if isinstance(run, DetectingRun):
         labels, n = run.labels, run.collisions.dimension
@@ -291,7 +337,8 @@ def part_from(path: Path, solution: Solution) -> None:
         table = as_rows(solution.contacts)
         whole = table[:, 1] < rows
         kept |= {"contacts": table[whole], "pending.contacts": table[~whole]}
-    writer.write(FileFrame({"state": clock, "seconds": stats.wall_time}, state | kept))
+    about_steps = {"state": clock, "seconds": stats.wall_time, "solved_by": stats.solved_by}
+    writer.write(FileFrame(about_steps, state | kept))
     writer.close()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -215,13 +216,19 @@ def check_memory(run: Run, ready: Prepared, rows: int) -> None:
     width = sum(run.columns.values()) + 2 * len(run.stages)
     width += sum(ready.observing.layout.size[each] for each in OBSERVED)
     needed = 2 * 8 * width * rows  # rows, and the arrays that are made of them
-    try:
-        there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # not on this platform
-        there = 8 * 2**30
+    there = _memory()
     if needed > 0.8 * there:
         every = -(-needed // int(0.1 * there))
         raise OptionError(
             f"{rows:.3g} rows of results need {needed / 2**30:.3g} GB of memory, this machine has {there / 2**30:.3g}; keep "
             f"fewer of them, for example save_every={every}, write them to a file with out=, or take a larger dt"
         )
+
+
+@cache
+def _memory() -> int:
+    """Bytes that this machine has."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not on this platform
+        return 8 * 2**30

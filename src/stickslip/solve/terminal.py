@@ -39,17 +39,20 @@ class Asked:
         self._stop = stop
 
     def __call__(self) -> bool:
-        return self.signal != 0 or (self._stop is not None and self._stop())
+        if self._stop is not None and self._stop():
+            self.signal = getattr(self._stop, "signal", self.signal)
+            return True
+        return self.signal != 0
 
 
 @contextmanager
 def interruptible(stop: Callable[[], bool] | None = None) -> Iterator[Asked]:
     """Ctrl-C asks the loop to stop after the current chunk; a second Ctrl-C interrupts as usual. SIGTERM asks likewise.
 
-    In other threads than the main one, where there are no signals, `stop` asks.
+    Where `stop` asks, somebody else has seen to signals; in other threads than the main one there are none.
     """
     asked = Asked(stop)
-    if threading.current_thread() is not threading.main_thread():
+    if stop is not None or threading.current_thread() is not threading.main_thread():
         yield asked
         return
     before: dict[int, Any] = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}

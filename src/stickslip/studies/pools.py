@@ -34,6 +34,7 @@ from stickslip.schemes import EventDriven
 from stickslip.schemes.spec import scheme_of
 from stickslip.solve import solve
 from stickslip.solve.case import split_call
+from stickslip.solve.terminal import interruptible
 from stickslip.studies.journal import Measured
 
 BATCHES = 16  # per worker process: enough to balance the load
@@ -204,8 +205,11 @@ def _threads(
         empty = SweepTask(work.system, work.call | {"t_end": work.call.get("t_start") or 0.0}, np.shape)
         SweepRunner(empty).run(points[0])
     if count == 1:
-        for k, point in enumerate(points):
-            yield [k], [runner.run(point)]
+        with interruptible() as asked:
+            for k, point in enumerate(points):
+                yield [k], [runner.run(point, asked)]
+            if asked():  # after the last run
+                raise KeyboardInterrupt
         return
     yield from _crew(runner, points, count)
 
