@@ -291,6 +291,23 @@ def test_an_interruption_carries_what_is_done(number, streamed, tmp_path):
         assert ss.resume(out, ball, t_end=t_end).q.tobytes() == whole.q.tobytes()
 
 
+def test_an_interruption_in_the_last_steps_is_not_lost(monkeypatch):
+    """The run is complete, but whoever makes many runs wants the loop over them to end."""
+    from stickslip.engine.run import ProgramRun
+
+    advance = ProgramRun.advance
+
+    def late(self, *arguments):
+        advance(self, *arguments)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(ProgramRun, "advance", late)
+    with pytest.raises(ss.Interrupted, match="after the last step") as stop:
+        ss.solve(ss.benchmarks.bouncing_ball(), t_end=0.1, dt=1e-3)
+    assert stop.value.solution.complete
+    assert len(stop.value.solution) == 101
+
+
 def test_end_time_is_reached():
     """The number of steps is rounded up, but 0.3/0.1 is 3 and not 4."""
     assert solve(particle()[0], t_end=0.3, dt=0.1).t == pytest.approx([0, 0.1, 0.2, 0.3])

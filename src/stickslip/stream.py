@@ -10,6 +10,7 @@ after them. Reading stops at the first frame that is not whole. At the end of th
 from __future__ import annotations
 
 import json
+import math
 import os
 import struct
 import zlib
@@ -88,6 +89,36 @@ def frames(file: BinaryIO, check: bool = True) -> Iterator[tuple[FileFrame, int]
         if check and zlib.crc32(content) != checksum:
             return
         yield _decode(content), file.tell()
+
+
+@dataclass(frozen=True)
+class FrameArray:
+    """Where an array of a frame lies in the file."""
+
+    name: str
+    kind: str
+    shape: tuple[int, ...]
+    place: int
+    size: int  # bytes
+
+
+def _index(file: BinaryIO) -> Iterator[tuple[list[FrameArray], int]]:
+    """The arrays of all whole frames of an open file, and where each frame ends; nothing but the texts is read."""
+    size, at = os.fstat(file.fileno()).st_size, len(MAGIC)
+    while at + _FRAME.size <= size:
+        file.seek(at)
+        length, _ = _FRAME.unpack(file.read(_FRAME.size))
+        at += _FRAME.size
+        if length > size - at:
+            return
+        (text,) = struct.unpack("<Q", file.read(8))
+        shapes, place, arrays = json.loads(file.read(text))[1], at + 8 + text, []
+        for name, kind, shape in shapes:
+            count = _TYPES[kind] * math.prod(shape)
+            arrays.append(FrameArray(name, kind, tuple(shape), place, count))
+            place += count
+        at += length
+        yield arrays, at
 
 
 def alone(file: Any) -> None:
@@ -169,6 +200,13 @@ class PartFile:
     last: FileFrame | None
     t: float  # of the last row
     seconds: float  # that its steps took
+
+    def index(self) -> Iterator[FrameArray]:
+        """The arrays of all frames, in their order."""
+        with self.path.open("rb") as file:
+            for arrays, end in _index(file):
+                if end <= self.end or not self.end:
+                    yield from arrays
 
     def chunks(self) -> Iterator[FileFrame]:
         """Frames with rows; they were checked when the file was opened, or are of this process."""

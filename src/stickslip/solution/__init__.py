@@ -6,8 +6,9 @@
 ((101, 1), ('floor',))
 """
 
-from stickslip.solution.files import FORMAT_VERSION, load, write_pieces
+from stickslip.solution.files import FORMAT_VERSION, load
 from stickslip.solution.records import Energy, Names, NotKept, Stats
+from stickslip.solution.streamed import write_streamed
 from stickslip.solution.trajectory import ARRAYS, CATALOGUE, COMPUTED, Later, Solution
 
 __all__ = [
@@ -22,5 +23,5 @@ __all__ = [
     "Solution",
     "Stats",
     "load",
-    "write_pieces",
+    "write_streamed",
 ]

@@ -177,7 +177,6 @@ def _write(solution: Solution, file: h5py.File, compress: bool) -> None:
         filters = {"compression": "gzip", "shuffle": True} if compress and np.size(array) else {}
         group.create_dataset(name, data=array, **filters)
 
-    file.attrs.update({"format": FORMAT, "format_version": FORMAT_VERSION, "stickslip_version": __version__})
     for name in ARRAYS:
         if solution.holds(name):
             write(file, name, getattr(solution, name))
@@ -185,17 +184,11 @@ def _write(solution: Solution, file: h5py.File, compress: bool) -> None:
     for name, array in solution.extra.items():
         write(extra, name, array)
     stats = file.create_group("stats")
-    stats.attrs["stages"] = json.dumps(solution.stats.stages)
-    stats.attrs["wall_time"] = solution.stats.wall_time
     write(stats, "iterations", solution.stats.iterations)
     write(stats, "residuals", solution.stats.residuals)
-    file["names"] = json.dumps({f.name: getattr(solution.names, f.name) for f in fields(Names)})
-    file["provenance"] = json.dumps(solution.provenance, default=_plain)
-    stats.attrs["solved_by"] = json.dumps(solution.stats.solved_by)
-    if solution.stats.taken is not None:
-        stats.attrs["taken"] = solution.stats.taken
+    write_about(file, solution.stats, solution.names, solution.provenance)
     if solution.state is not None:
-        _write_state(file, solution.state)
+        write_state(file, solution.state)
     if solution.contacts is not None:
         contacts = file.create_group("contacts")
         contacts.attrs["labels"] = json.dumps(solution.contacts.labels)
@@ -203,61 +196,19 @@ def _write(solution: Solution, file: h5py.File, compress: bool) -> None:
             write(contacts, name, getattr(solution.contacts, name))
 
 
-def write_pieces(
-    path: Path,
-    pieces: Iterable[tuple[dict[str, np.ndarray], tuple[np.ndarray, np.ndarray]]],
-    rows: int,
-    stats: Stats,
-    names: Names,
-    provenance: dict[str, Any],
-    state: State,
-    found: Iterable[DetectedContacts] | None = None,
-) -> None:
-    """Write a result that comes in pieces, arrays ("array.q", "extra.height") and (iterations, residuals); `rows` in all.
-
-    The file is that of `Solution.save`, but never as a whole in memory.
-    """
-    import h5py
-
-    at, there = {"": 0, "stats": 0}, dict[str, Any]()
-
-    def put(group: h5py.Group, name: str, array: np.ndarray, total: int, first: int) -> None:
-        key = f"{group.name}/{name}"
-        if key not in there:  # to ask HDF5 for it again takes half as long as to write it
-            there[key] = group.create_dataset(name, shape=(total, *array.shape[1:]), dtype=array.dtype)
-        there[key][first : first + len(array)] = array
-
-    try:
-        with replacing(path) as unfinished, h5py.File(unfinished, "w") as file:
-            file.attrs.update({"format": FORMAT, "format_version": FORMAT_VERSION, "stickslip_version": __version__})
-            extra, group = file.create_group("extra", track_order=True), file.create_group("stats")
-            for arrays, taken in pieces:
-                for name, array in arrays.items():
-                    kind, _, label = name.partition(".")
-                    put(file if kind == "array" else extra, label, array, rows, at[""])
-                put(group, "iterations", taken[0], rows - 1, at["stats"])
-                put(group, "residuals", taken[1], rows - 1, at["stats"])
-                at[""], at["stats"] = at[""] + len(arrays["array.t"]), at["stats"] + len(taken[0])
-            group.attrs["stages"], group.attrs["wall_time"] = json.dumps(stats.stages), stats.wall_time
-            group.attrs["solved_by"] = json.dumps(stats.solved_by)
-            if stats.taken is not None:
-                group.attrs["taken"] = stats.taken
-            file["names"] = json.dumps({f.name: getattr(names, f.name) for f in fields(Names)})
-            file["provenance"] = json.dumps(provenance, default=_plain)
-            _write_state(file, state)
-            if found is not None:
-                _append_contacts(file, found)
-            if at != {"": rows, "stats": rows - 1}:
-                raise ResultFileError(
-                    f"{path}: {at[''] - 1} of {rows - 1} rows are there; another program has changed the file"
-                )
-    except OSError as error:
-        raise ResultFileError(
-            f"cannot write {path}: {error}. Nothing is lost: free some space and call ss.resume."
-        ) from error
+def write_about(file: h5py.File, stats: Stats, names: Names, provenance: dict[str, Any]) -> None:
+    """All texts of a result: what it is, labels, where it comes from, what its steps cost together."""
+    file.attrs.update({"format": FORMAT, "format_version": FORMAT_VERSION, "stickslip_version": __version__})
+    group = file["stats"]
+    group.attrs["stages"], group.attrs["wall_time"] = json.dumps(stats.stages), stats.wall_time
+    group.attrs["solved_by"] = json.dumps(stats.solved_by)
+    if stats.taken is not None:
+        group.attrs["taken"] = stats.taken
+    file["names"] = json.dumps({f.name: getattr(names, f.name) for f in fields(Names)})
+    file["provenance"] = json.dumps(provenance, default=_plain)
 
 
-def _append_contacts(file: h5py.File, pieces: Iterable[DetectedContacts]) -> None:
+def append_contacts(file: h5py.File, pieces: Iterable[DetectedContacts]) -> None:
     """Write a table of detected contacts that comes in pieces."""
     group = file.create_group("contacts")
     for piece in pieces:
@@ -275,7 +226,7 @@ def _append_contacts(file: h5py.File, pieces: Iterable[DetectedContacts]) -> Non
 SLASH = "|"  # in names of fields: HDF5 reads a slash as a group
 
 
-def _write_state(file: h5py.File, state: State) -> None:
+def write_state(file: h5py.File, state: State) -> None:
     """Replaces one that is there."""
     if "state" in file:
         del file["state"]

@@ -24,6 +24,7 @@ class PatientFile:
     def __init__(self, path: Path):
         self._file = path.open("w+b", buffering=0)
         self.failure: OSError | None = None
+        self.digest: bytes | None = None  # the checksum of all of it, where that is known
 
     def write(self, data: Any) -> int:
         """All of it, unless there was a failure."""
@@ -89,7 +90,7 @@ def replacing(path: Path) -> Iterator[PatientFile]:
             file.close()
             if file.failure is not None:  # whatever HDF5 made of it
                 raise file.failure
-        sign(unfinished)
+        sign(unfinished, file.digest)
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
@@ -111,9 +112,9 @@ def _lives(pid: int) -> bool:
 SIGNATURE = b"\nstickslip sha256 "
 
 
-def sign(path: Path) -> None:
-    """Append the checksum of a file to it; HDF5 does not mind what stands behind its end."""
-    digest = _digest(path, path.stat().st_size)
+def sign(path: Path, digest: bytes | None = None) -> None:
+    """Append the checksum of a file to it, which may be known; HDF5 does not mind what stands behind its end."""
+    digest = digest or _digest(path, path.stat().st_size)
     with path.open("ab") as file:
         file.write(SIGNATURE + digest)
 

@@ -228,6 +228,9 @@ class Case:
             what = f"interrupted at t = {solution.t[-1]:g} of {t_end:g}, after {run.done} steps"
             solution.provenance["interrupted"] = what
             raise Interrupted(f"{what}; `solution` of this exception has them", lambda: solution, interrupted.signal)
+        if interrupted.signal:  # while the last steps were made: a loop over many runs must end all the same
+            what = f"interrupted after the last step, at t = {t_end:g}; `solution` of this exception has all of them"
+            raise Interrupted(what, lambda: solution, interrupted.signal)
         return solution
 
     def _identity(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import fields, replace
 from functools import partial
@@ -18,7 +18,7 @@ from stickslip.engine.narrow import widened
 from stickslip.engine.runs import ROUNDING, Rows, Run
 from stickslip.errors import OptionError, ResultFileError
 from stickslip.model.system import System
-from stickslip.solution import ARRAYS, Names, Solution, Stats, load, write_pieces
+from stickslip.solution import ARRAYS, Names, Solution, Stats, load, write_streamed
 from stickslip.solve.detecting import DetectingRun
 from stickslip.solve.found import as_contacts, as_rows
 from stickslip.solve.keeping import Selection, selection
@@ -194,21 +194,10 @@ def columns_of(solution: Solution) -> dict[str, np.ndarray]:
 
 
 def finish(record: FileRecorder, ready: Prepared, provenance: dict[str, Any]) -> Solution:
-    """Make the HDF5 file of all frames and delete them; the solution's arrays stay on the disk until they are used.
-
-    `record.part` says how many rows there are, so that every frame is read once.
-    """
+    """Make the HDF5 file of all frames and delete them; the solution's arrays stay on the disk until they are used."""
     path, part, run = record.path, record.part, record.run
-    names, stages = list(part.first), len(run.stages)
     if "kept" in part.about["provenance"]:
         provenance["kept"] = part.about["provenance"]["kept"]
-
-    def pieces() -> Iterator[tuple[dict[str, np.ndarray], tuple[np.ndarray, np.ndarray]]]:
-        yield part.first, (np.zeros((0, stages), COUNTS), np.zeros((0, run.n_residuals), ERRORS))
-        for frame in part.chunks():
-            if len(frame.arrays["array.t"]):
-                yield {n: frame.arrays[n] for n in names}, (frame.arrays["iterations"], frame.arrays["residuals"])
-
     taken = run.state.step if provenance.get("save_every", 1) > 1 else None
     nothing = np.zeros((part.rows, 0), np.int64), np.zeros((part.rows, 0))
     stats = Stats(run.stages, *nothing, part.seconds, taken, record.solved_by)
@@ -216,7 +205,7 @@ def finish(record: FileRecorder, ready: Prepared, provenance: dict[str, Any]) ->
     if isinstance(run, DetectingRun):
         labels, n = run.labels, run.collisions.dimension
         found = (as_contacts(labels, n, frame.arrays["contacts"]) for frame in part.chunks())
-    write_pieces(path, pieces(), part.rows + 1, stats, ready.names, provenance, run.state, found)
+    write_streamed(path, part, stats, ready.names, provenance, run.state, found)
     part.path.unlink(missing_ok=True)
     return load(path, system=ready.model.system, mapped=True, trusted=True)
 
