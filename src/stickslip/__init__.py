@@ -11,7 +11,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from stickslip import benchmarks, math, shapes
+from stickslip import math, shapes
 from stickslip._version import __version__
 from stickslip.cone import Cone
 from stickslip.engine.state import State
@@ -95,29 +95,11 @@ from stickslip.model import (
     solid,
 )
 from stickslip.model.flexible import Bar, Beam, RotorDisk, SpatialBeam, circular, rectangular
-from stickslip.schemes import (
-    METHODS,
-    EventDriven,
-    ExplicitVelocity,
-    GeneralizedAlpha,
-    HalfExplicit,
-    HalfExplicitAcceleration,
-    HalfExplicitAdaptive,
-    Lobatto,
-    Moreau,
-    MoreauJean,
-    MoreauSymmetric,
-    MoreauVariational,
-    Rattle,
-    SchatzmanPaoli,
-    Scheme,
-    Theta,
-)
 from stickslip.shapes import drawing
-from stickslip.solution import Solution, load
-from stickslip.solve import Ensemble, SampledController, ensemble, resume, solve, step_problem, stepper
+from stickslip.solve import solve
 
 if TYPE_CHECKING:
+    from stickslip import benchmarks
     from stickslip.analysis import (
         NORMS,
         Comparison,
@@ -130,6 +112,30 @@ if TYPE_CHECKING:
         events,
     )
     from stickslip.importers import ImportedSystem, ImportReport, IncompleteImport, from_mjcf, from_urdf
+    from stickslip.schemes import (
+        METHODS,
+        EventDriven,
+        ExplicitVelocity,
+        GeneralizedAlpha,
+        HalfExplicit,
+        HalfExplicitAcceleration,
+        HalfExplicitAdaptive,
+        Lobatto,
+        Moreau,
+        MoreauJean,
+        MoreauSymmetric,
+        MoreauVariational,
+        Rattle,
+        SchatzmanPaoli,
+        Scheme,
+        Theta,
+    )
+    from stickslip.solution import Solution, load
+    from stickslip.solve.controllers import SampledController
+    from stickslip.solve.ensemble import Ensemble, ensemble
+    from stickslip.solve.outfile import resume
+    from stickslip.solve.step_problem import step_problem
+    from stickslip.solve.stepper import stepper
     from stickslip.studies import (
         Sweep,
         basins,
@@ -291,15 +297,36 @@ __all__ = [
 ]
 
 
-# Imported when they are first used, which makes `import stickslip` a fourth faster.
+# Imported when they are first used: who declares a model needs neither engine nor schemes.
 _LATER = {
     "analysis": "NORMS Comparison Convergence EnergyLedger Events compare convergence energy_ledger events",
     "importers": "ImportedSystem ImportReport IncompleteImport from_mjcf from_urdf",
+    "schemes": "METHODS EventDriven ExplicitVelocity GeneralizedAlpha HalfExplicit HalfExplicitAcceleration "
+    "HalfExplicitAdaptive Lobatto Moreau MoreauJean MoreauSymmetric MoreauVariational Rattle SchatzmanPaoli Scheme Theta",
+    "solution": "Solution load",
+    "solve.controllers": "SampledController",
+    "solve.ensemble": "Ensemble ensemble",
+    "solve.outfile": "resume",
+    "solve.step_problem": "step_problem",
+    "solve.stepper": "stepper",
     "studies": "Sweep basins bifurcation continuation gradient identify lyapunov optimize periodic_orbit poincare sensitivity "
     "sweep",
 }
 _HOME = {name: module for module, names in _LATER.items() for name in names.split()}
-_MODULES = ("analysis", "importers", "nonsmooth", "papers", "plots", "studies", "viewer")
+_MODULES = (
+    *(
+        "analysis",
+        "benchmarks",
+        "importers",
+        "nonsmooth",
+        "papers",
+        "plots",
+        "schemes",
+        "solution",
+        "studies",
+        "viewer",
+    ),
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -20,6 +20,7 @@ from typing import Any
 import numba
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
+from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from stickslip.store import LOOPS, Store
@@ -41,18 +42,23 @@ class Kept(NullCache):
         return hashlib.sha256(text.encode() + dumps(tuple(cell.cell_contents for cell in cells))).hexdigest()
 
     def load_overload(self, signature: Any, context: Any) -> Any:
-        """The compiled function, or None."""
-        context.refresh()
+        """The compiled function, or None.
+
+        What is there needs Numba's runtime for arrays, but nothing of what Numba can compile: to load that takes longer than
+        all the rest of a first run, SciPy's linear algebra included.
+        """
+        rtsys.initialize(context)
         data = STORE.read(self._key(signature, context.codegen()))
         if data is None:
             for tell in announce:
                 tell()
             announce.clear()
-        if data is None:
+            context.refresh()
             return None
         try:
             return CompileResult._rebuild(context, *pickle.loads(data))
         except Exception:  # made by something else under the same name: it is compiled again
+            context.refresh()
             return None
 
     def save_overload(self, signature: Any, result: Any) -> None:

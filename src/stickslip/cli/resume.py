@@ -31,7 +31,7 @@ def resume(
     json: Json = False,
 ) -> None:
     """Go on with an interrupted run of `stickslip run` or `ss.solve(..., out=)`, or prolong a finished one to --t-end."""
-    from stickslip.solve import resume as go_on
+    from stickslip.solve.outfile import resume as go_on
 
     system, _ = find(name or _benchmark_of(file)).made(set_)
     solution = go_on(file, system, t_end=t_end)

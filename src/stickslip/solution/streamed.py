@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 BLOCK = 2**20  # bytes that are copied at once: they stay in the cache
 
 
-class Place(NamedTuple):
+class RowsPlace(NamedTuple):
     """Where the rows of an array begin in the result, how many bytes they are, and where they come from."""
 
     begin: int
@@ -69,7 +69,7 @@ def write_streamed(
 
 def _make_room(
     file: h5py.File, path: Path, part: PartFile, arrays: dict[str, list[FrameArray]]
-) -> Iterator[tuple[str, Place]]:
+) -> Iterator[tuple[str, RowsPlace]]:
     """Arrays without values, and where these are to go."""
     groups = {
         "array": file,
@@ -87,7 +87,7 @@ def _make_room(
             )
         begin = _room(groups[group], label, (rows, *pieces[0].shape[1:]), pieces[0].kind)
         if begin is not None:
-            yield name, Place(begin, sum(each.size for each in pieces), pieces)
+            yield name, RowsPlace(begin, sum(each.size for each in pieces), pieces)
 
 
 def _room(group: h5py.Group, name: str, shape: tuple[int, ...], kind: str) -> int | None:
@@ -102,7 +102,7 @@ def _room(group: h5py.Group, name: str, shape: tuple[int, ...], kind: str) -> in
     return place if np.prod(shape) else None
 
 
-def _copy(source: Any, target: PatientFile, places: list[Place]) -> bytes:
+def _copy(source: Any, target: PatientFile, places: list[RowsPlace]) -> bytes:
     """All rows to their places; the checksum of the whole file, which is read in order."""
     digest, block, at = hashlib.sha256(), memoryview(bytearray(BLOCK)), 0
     end = target.seek(0, os.SEEK_END)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
-from stickslip.engine.state import State
-from stickslip.model.system import System
-from stickslip.schemes import Scheme
-from stickslip.solution import Solution
-from stickslip.solve.case import Case
+    import numpy as np
+
+    from stickslip.engine.state import State
+    from stickslip.model.system import System
+    from stickslip.schemes import Scheme
+    from stickslip.solution import Solution
 
 
 def solve(
@@ -72,6 +73,8 @@ def solve(
     >>> solution.q.shape
     (51, 1)
     """
+    from stickslip.solve.case import Case  # with engine and schemes, which `import stickslip` does not load
+
     case = Case(
         system,
         dt,

@@ -18,8 +18,8 @@ import numpy as np
 from stickslip.engine.state import State
 from stickslip.model.system import System
 from stickslip.solution import Solution
-from stickslip.solve import prepare
 from stickslip.solve.outfile import fingerprint
+from stickslip.solve.prepared import prepare
 
 CHANGING = {"append", "add", "extend", "update", "insert", "pop", "popitem", "clear", "remove", "discard", "setdefault"}
 DEEPEST = 8  # objects within objects

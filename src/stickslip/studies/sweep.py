@@ -284,8 +284,8 @@ def _result(points: tuple[SweepPoint, ...], axes: dict[str, np.ndarray], done: M
 
 def _identity(system: System, call: Mapping[str, Any], points: Sequence[SweepPoint], measure: Any) -> str:
     """What must be the same for a sweep to go on."""
-    from stickslip.solve import prepare
     from stickslip.solve.outfile import fingerprint
+    from stickslip.solve.prepared import prepare
 
     about: list[Any] = [
         fingerprint(prepare(system)),
