@@ -1,6 +1,7 @@
 """Spheres poured into a box, by rattle and moreau: CPU time per step, penetration, memory; against a prototype and MuJoCo.
 
     python bench/piles.py [100:1500 1000:300 10000:150]      numbers of spheres and of steps
+    python bench/piles.py settled [1000:1500]                a pile that comes to rest, in thirds of its steps
 
 The prototype (STICKSLIP_PROTOTYPE or ../shared/prototype, many_contacts/pile_prototype.py) and MuJoCo run in the same process,
 where they are at hand. The prototype accepts solves that hit their cap, and the table says how many; here they go to the robust
@@ -90,6 +91,35 @@ def ours(n: int, steps: int, method: str) -> dict[str, Any]:
         }
 
 
+def settled(n: int, steps: int, method: str) -> None:
+    """Print what the thirds of a run cost, and what solved the stages whose sweeps hit their cap."""
+    warm_up(method)
+    print(
+        f"{'third':>6} {'ms per step':>12} {'after the cap':>14} {'longest':>8} {'contacts':>9} {'lowest gap/R':>13}  solved by"
+    )
+    with ss.stepper(pile(n), dt=DT, method=method, tol=TOL) as sim:
+        before: dict[str, int] = {}
+        spent = 0.0
+        for third in range(1, 4):
+            total, longest, lowest = 0.0, 0.0, 0.0
+            for _ in range(steps // 3):
+                begin = time.process_time()
+                sim.step()
+                one = time.process_time() - begin
+                total, longest = total + one, max(longest, one)
+                lowest = min(lowest, float(sim.contacts.gap.min(initial=0.0)))
+            crowds = [crowd for crowd in (*sim._run._past_crowds, sim._run._crowd) if crowd is not None]
+            after = sum(crowd.seconds_after_cap for crowd in crowds)
+            now = sim.solved_by
+            by = {name: count - before.get(name, 0) for name, count in now.items() if count > before.get(name, 0)}
+            print(
+                f"{third:6d} {3e3 * total / steps:12.1f} {3e3 * (after - spent) / steps:14.1f} {longest:7.1f}s "
+                f"{len(sim.contacts):9d} {lowest / R:13.1e}  {by}",
+                flush=True,
+            )
+            before, spent = now, after
+
+
 def prototype(n: int, steps: int) -> dict[str, Any] | None:
     """The prototype, if it is at hand."""
     folder = Path(os.environ.get("STICKSLIP_PROTOTYPE", "../shared/prototype")) / "many_contacts"
@@ -169,5 +199,11 @@ def line(what: str, steps: int, ms: float, unit: float, low: float) -> str:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["settled"]:
+        for text in sys.argv[2:] or ["1000:1500"]:
+            for method in ("rattle", "moreau"):
+                print(f"{text.split(':')[0]} spheres, {method}")
+                settled(*map(int, text.split(":")), method)  # type: ignore[call-arg,misc]
+        sys.exit()
     chosen = [tuple(map(int, text.split(":"))) for text in sys.argv[1:]] or [(100, 1500), (1000, 300), (10000, 150)]
     main(chosen)  # type: ignore[arg-type]

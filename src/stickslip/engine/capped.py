@@ -24,6 +24,7 @@ from stickslip.engine.contact_state import (
     W_N,
     Sweeping,
 )
+from stickslip.engine.contact_sweeps import natural_map
 from stickslip.engine.contact_values import respond
 from stickslip.native.wide import place
 from stickslip.nonsmooth.cones import BALL, NORMAL
@@ -36,17 +37,17 @@ from stickslip.nonsmooth.operator import Operator, unknowns_of, velocities
 SMALLEST = 1e-12  # relative residual that rounding still reaches
 
 
-def find_start(solver: Nearby, s: Sweeping, count: int, tolerance: float) -> bool:
-    """Multipliers of another solver, and the velocities that belong to them; whether they are below the tolerance."""
+def find_start(solver: Nearby, s: Sweeping, count: int, tolerance: float) -> float:
+    """Multipliers of another solver that aims at the tolerance, and the velocities that belong to them; their natural map."""
     op, laws, scales, rows = linearised(s, count)
     z = s.z[:count].ravel()
     r = z[rows]
-    done = solver(op, laws, scales, r, max(tolerance / scales.speed, SMALLEST))
+    solver(op, laws, scales, r, max(tolerance / scales.speed, SMALLEST))
     if np.isfinite(r).all():
         z[rows] = r
         s.z[:count] = z.reshape(-1, 3)
         respond(s, count)
-    return done
+    return float(natural_map(s, count))
 
 
 def linearised(s: Sweeping, count: int) -> tuple[Operator, Laws, Scales, np.ndarray]:

@@ -157,9 +157,10 @@ class Crowd:
                 count = int(set_up(tables, k, memory, work, bodies, self._plan, room, options.tolerance))
                 if count < 0 or not solved:
                     break
-                find_start(solver, room, count, share * options.tolerance)
-                done, residual = accelerated(room, count, options.tolerance, most)
-                self.sweeps += done
+                residual = find_start(solver, room, count, share * options.tolerance)
+                if not residual < options.tolerance:  # sweeps that are not needed may lead away again
+                    done, residual = accelerated(room, count, options.tolerance, most)
+                    self.sweeps += done
                 solved = residual < options.tolerance
                 if not solved and solver is by_newton:
                     break
