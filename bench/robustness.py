@@ -1,11 +1,13 @@
 """Scheme x mechanism: steps, failures, steps that needed more than Newton's method, milliseconds of CPU per step.
 
 python bench/robustness.py [--only TEXT] [--methods NAMES] [--seeds 0,1] [--dt 2e-3,2e-4] [--tol 1e-8] [--patience 600]
-                           [--log FILE] [--errors FOLDER] [--table]
+                           [--log FILE] [--again] [--errors FOLDER] [--table]
 `--only stack` runs the cases whose names contain "stack" (several texts, separated by commas, must all occur). With
 dt = 1e-3 or below a run ends after the first impacts (`hard_cases.Case.impacts`). What `--log` names gets a line for each run,
-and runs that it already has are not repeated: a long list can be done in pieces. Every scheme, mechanism and dt gets its first
-start before any gets its second. A run that takes more than `--patience` seconds of CPU is stopped, and counts as stopped.
+with the commit of the sources, and runs that it already has are not repeated: a long list can be done in pieces. `--again`
+repeats those that failed or were stopped; of two lines for one run the later counts. All mechanisms and schemes get their
+first start with the first dt, then further starts, then come the other dt: what is wrong everywhere shows early. A run that
+takes more than `--patience` seconds of CPU is stopped, and counts as stopped.
 `--errors` keeps the exceptions, pickled. The tables at the end, failures / runs and milliseconds per step of each scheme and
 family, are those of the whole log; `--table` prints them and runs nothing.
 """
@@ -18,6 +20,7 @@ import os
 import pickle
 import re
 import signal
+import subprocess
 import sys
 import time
 import warnings
@@ -28,7 +31,9 @@ from hard_cases import Case, cases
 
 import stickslip as ss
 
-Entry = dict[str, Any]  # one run: family, name, method, dt, t_end, steps, solved_by, ms, seconds, failure, stopped
+Entry = dict[
+    str, Any
+]  # one run: family, name, method, dt, t_end, steps, solved_by, ms, seconds, failure, stopped, commit
 FINE = 1e-3  # dt at and below which a run covers the impacts only
 
 
@@ -42,16 +47,23 @@ def family(name: str) -> str:
     return re.sub(r" (e=.*|at rest|walking)$", "", name)
 
 
-def run(system: ss.System, name: str, case: Case, method: str, dt: float, given: argparse.Namespace) -> Entry:
+def commit() -> str:
+    """The sources that are running."""
+    git = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
+    return subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def run(name: str, case: Case, method: str, dt: float, given: argparse.Namespace) -> Entry:
     """One run, and how it went."""
+    system, options = case.build(), case.given() | {"method": method, "tol": given.tol, "progress": False}
     steps = round((case.impacts if dt <= FINE else case.t_end) / dt)
     about = {"family": family(name), "name": name, "method": method, "dt": dt, "t_end": steps * dt}
     failure = ""
     signal.setitimer(signal.ITIMER_PROF, given.patience)
     try:
-        ss.solve(system, dt, dt, method=method, tol=given.tol, progress=False)  # what is compiled once is not timed
+        ss.solve(system, dt, dt, **options)  # what is compiled once is not timed
         begin = time.process_time()
-        solution = ss.solve(system, steps * dt, dt, method=method, tol=given.tol, progress=False)
+        solution = ss.solve(system, steps * dt, dt, **options)
     except ss.ConvergenceError as error:
         solution, failure = error.solution, f"t = {error.time:g}: {error}"
         if given.errors:
@@ -111,13 +123,15 @@ def main() -> int:
     parse.add_argument("--table", action="store_true")
     given = parse.parse_args()
     old = given.log.read_text().splitlines() if given.log and given.log.exists() else []
-    entries: list[Entry] = [json.loads(line) for line in old]
-    known = {(e["name"], e["method"], e["dt"]) for e in entries}
+    known: dict[tuple[str, str, float], Entry] = {}
+    for entry in map(json.loads, old):
+        known[entry["name"], entry["method"], entry["dt"]] = entry
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGPROF, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     if given.table:
-        print(table(entries))
+        print(table(list(known.values())))
         return 0
+    sources = commit()
     print(f"{'mechanism':32} {'scheme':22} {'dt':>6} {'steps':>6} {'other':>6} {'ms/step':>8}  result")
     by_seed: dict[str, list[tuple[str, Case]]] = {}
     for name, case in cases().items():
@@ -127,22 +141,21 @@ def main() -> int:
         if given.seeds and seed and seed[1] not in given.seeds.split(","):
             continue
         by_seed.setdefault(seed[1] if seed else "0", []).append((name, case))
-    for several in by_seed.values():
-        for dt in map(float, given.dt.split(",")):
+    for dt in map(float, given.dt.split(",")):
+        for several in by_seed.values():
             for name, case in several:
-                system = None
                 for method in given.methods.split(","):
-                    if (name, method, dt) in known:
+                    before = known.get((name, method, dt))
+                    if before and not (given.again and (before["failure"] or before.get("stopped"))):
                         continue
-                    system = system or case.build()
-                    entry = run(system, name, case, method, dt, given)
-                    entries.append(entry)
+                    entry = run(name, case, method, dt, given) | {"commit": sources}
+                    known[name, method, dt] = entry
                     if given.log:
                         with given.log.open("a") as log:
                             log.write(json.dumps(entry) + "\n")
                     _print(entry)
-    print(table(entries))
-    return int(any(e["failure"] for e in entries))
+    print(table(list(known.values())))
+    return int(any(e["failure"] for e in known.values()))
 
 
 def _print(entry: Entry) -> None:
