@@ -119,6 +119,7 @@ def main() -> int:
     parse.add_argument("--tol", type=float, default=1e-8)
     parse.add_argument("--patience", type=float, default=600.0)
     parse.add_argument("--log", type=Path)
+    parse.add_argument("--again", action="store_true")
     parse.add_argument("--errors", type=Path)
     parse.add_argument("--table", action="store_true")
     given = parse.parse_args()
