@@ -35,6 +35,29 @@ def test_micrometres_and_megametres_are_metres(method):
         assert np.abs(tumbling(size, method)[0] - metre).max() < (1e-3 if method == "half-explicit" else 2e-5)
 
 
+@pytest.mark.parametrize(
+    "method", ["rattle:variant=midpoint", "generalized-alpha", "moreau-jean", "half-explicit", "half-explicit-adaptive"]
+)
+def test_what_counts_as_closed_is_relative_to_the_model(method):
+    """A slow model: a disk of 0.1 um that hovers 5 nm above the floor and falls with 1 nm/s^2, for 4 s.
+
+    A gap of 5 nm, and 1e-6 dt metres, are many steps of travel. Taken as closed, it would rest where it is.
+    """
+
+    def falling(size: float) -> np.ndarray:
+        s = ss.System("disk")
+        s.add(ss.Gravity([0, -1e-2 * size]))
+        m = size**2
+        disk = s.add(ss.PlanarBody("disk", mass=m, inertia=m * size**2 / 2, position=[0, 1.05 * size]))
+        s.add(ss.Contact("floor", ss.Sphere(disk.point(), size), ss.Line([0, 0], [0, 1]), friction=0.3))
+        return ss.solve(s, t_end=4.0, dt=2e-2, method=method, progress=False).q / size
+
+    metre, small = falling(1.0), falling(1e-7)
+    assert np.abs(small[:, 1] - metre[:, 1]).max() < 1e-6
+    assert metre[:, 1].min() < 1.0 + 1e-3  # it arrives
+    assert np.abs(small[50, 1] - (1.05 - 0.5e-2)).max() < 2e-4  # and falls on the way
+
+
 @pytest.mark.parametrize("method", ["moreau", "rattle"])
 def test_an_atom_of_a_box_does_not_fall_through_the_floor(method):
     size = 2e-10

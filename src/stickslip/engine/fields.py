@@ -112,6 +112,10 @@ Q_0, U_0 = Field("q_0", Q), Field("u_0", U)
 Q_1, U_1, PERCUSSIONS = Field("q_1", Q), Field("u_1", U), Multipliers("P")
 # Never written: where iterations start that shall not remember the last step.
 COLD = Multipliers("zero")
+# Set at the start of a run: what counts as one unit of a gap, of its velocity and of a slip. 1, or the model's own length and
+# velocity where it is very small or large (`solve.scales`): whatever a scheme takes as zero is relative to these.
+GAP_SIZE, GAP_RATE, SLIP_RATE = Field("gap_size", N), Field("gap_rate", N), Field("slip_rate", F)
+MODEL_SIZES = (GAP_SIZE, GAP_RATE, SLIP_RATE)
 # Zero, but for contacts that must close at this gap already for a step to have a solution (`engine.rescue`).
 EARLY = Field("early", N)
 

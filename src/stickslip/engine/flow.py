@@ -14,7 +14,7 @@ import casadi as ca
 import numpy as np
 
 from stickslip.engine.derive import PartType
-from stickslip.engine.fields import COLD, DT, EARLY, GIVEN, T_0, T_1, Field, Space
+from stickslip.engine.fields import COLD, DT, EARLY, GIVEN, MODEL_SIZES, T_0, T_1, Field, Space
 from stickslip.engine.stage import Stage
 
 StageFunction = Callable[[PartType, Stage], None]
@@ -116,7 +116,7 @@ def memory_of(
     given: Collection[Field],
 ) -> tuple[Field, ...]:
     """The fields that a step reads before it writes them; an error if one of them has no value in the first step."""
-    start = _Walk(sheets, {*GIVEN, *given})
+    start = _Walk(sheets, {*GIVEN, *MODEL_SIZES, *given})
     start.items(begin)
     _complain(scheme, start.early)
     first = _Walk(sheets, set(start.written))
@@ -129,7 +129,7 @@ def memory_of(
         first.read(each, end)
     _complain(scheme, first.early)
 
-    later = _Walk(sheets, {*COLD.fields, EARLY, T_0, T_1, DT})
+    later = _Walk(sheets, {*COLD.fields, *MODEL_SIZES, EARLY, T_0, T_1, DT})
     later.items(step)
     for each in (*carry.values(), *results):
         later.read(each, end)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import casadi as ca
 import numpy as np
 
-from stickslip.engine.fields import DT, Field, Q, U
+from stickslip.engine.fields import DT, GAP_SIZE, MODEL_SIZES, Field, Q, U
 from stickslip.engine.stage import NORMAL, ZERO
 
 if TYPE_CHECKING:
@@ -36,6 +36,22 @@ def _is_position(sheet: Stage, y: ca.SX) -> bool:
     somewhere = np.random.default_rng(0).uniform(0.5, 1.0, len(free)).tolist()
     value = ca.Function("slope", free, [slope]).call([ca.DM(x) for x in somewhere])[0]
     return bool((np.array(value) == 0.0).all())  # not where it is not a number: dt (x/dt) is a velocity
+
+
+def blank_memory(program: Program, sizes: Mapping[tuple[str, bool], np.ndarray] | None) -> np.ndarray:
+    """The memory before anything is known but the sizes of the model; they are those of `row_sizes`."""
+    layout = program.layout
+    memory = np.zeros(layout.total)
+    for each in MODEL_SIZES:
+        if each in layout.start:
+            places = layout.places(each)
+            memory[places] = 1.0
+            if sizes is not None:
+                level = each == GAP_SIZE
+                given = sizes[str(each.space), level]
+                memory[places] = sizes["", level]  # detected contacts, which have no names
+                memory[places[: len(given)]] = given
+    return memory
 
 
 def row_sizes(program: Program, sizes: Mapping[tuple[str, bool], np.ndarray]) -> np.ndarray:

@@ -74,15 +74,14 @@ class ProgramRun(LoopCalls):
     def _use(self, program: Program) -> None:
         """Work with this program: its tables, a memory, scratch arrays, and which places make up a row of results."""
         from stickslip.engine.advance import workspace
+        from stickslip.engine.levels import blank_memory, row_sizes
         from stickslip.engine.naps import allow_naps
 
-        layout = program.layout
         self.program, self.tables, self.stages = program, program.tables, program.solved
         self.n_residuals = program.n_residuals
-        self.memory, self.work = np.zeros(layout.total), workspace(program)
+        self.blank = blank_memory(program, self._sizes)
+        self.memory, self.work = self.blank.copy(), workspace(program)
         if self._sizes is not None:
-            from stickslip.engine.levels import row_sizes
-
             self.work.sizes[:] = row_sizes(program, self._sizes)
         self.limits = limits_of(program.numbering)
         if self.extra not in program.kept:
@@ -151,7 +150,7 @@ class ProgramRun(LoopCalls):
         """Begin anew from another state, at another time, with another step; parameters stay."""
         layout, parameters = self.program.layout, self.memory[: self.program.layout.parameters].copy()
         self._awake()
-        self.memory[:] = 0.0
+        self.memory[:] = self.blank
         self.memory[: layout.parameters] = parameters
         self.memory[layout.places(Q_0)], self.memory[layout.places(U_0)] = q, u
         self.clock = self.clock._replace(start=t, step=dt)

@@ -27,7 +27,23 @@ from dataclasses import dataclass
 import casadi as ca
 
 from stickslip.engine.derive import PartType, Percussions
-from stickslip.engine.fields import PERCUSSIONS, Q_0, Q_1, SPACES, U_1, F, Field, G, Multipliers, N, Space, U
+from stickslip.engine.fields import (
+    GAP_RATE,
+    GAP_SIZE,
+    PERCUSSIONS,
+    Q_0,
+    Q_1,
+    SLIP_RATE,
+    SPACES,
+    U_1,
+    F,
+    Field,
+    G,
+    Multipliers,
+    N,
+    Space,
+    U,
+)
 from stickslip.engine.stage import Stage
 from stickslip.schemes.alpha_coefficients import Coefficients
 
@@ -41,7 +57,7 @@ OUTSIDE_A, OUTSIDE_B, SLIPS = Field("outside_A", N), Field("outside_B", N), Fiel
 OUTSIDE_B_0, OUTSIDE_S = Field("outside_B_0", N), Field("outside_S", N)  # B of the step before; S, a part of B
 Spaces = Mapping[Multipliers, Collection[Space]]  # where multipliers live
 
-CLOSED = 1e-8  # gaps, gap velocities and slips up to this are zero for the initial accelerations
+CLOSED = 1e-8  # gaps, gap velocities and slips up to this are zero at the start, relative to those of the model
 
 
 @dataclass(frozen=True)
@@ -121,11 +137,11 @@ def multipliers(part: PartType, s: Stage, which: Multipliers, spaces: Spaces, *,
 def initial_contacts(part: PartType, s: Stage) -> None:
     """Which contacts are closed on velocity level, and which slip, at the start."""
     t_0, q_0, u_0 = s.t_0, s.q_0, s.u_0
-    s.update(OUTSIDE_B, ca.fmax(part.g_N(t_0, q_0), part.g_N_dot(t_0, q_0, u_0)) - CLOSED)
-    s.update(OUTSIDE_B_0, ca.fmax(part.g_N(t_0, q_0), part.g_N_dot(t_0, q_0, u_0)) - CLOSED)
-    s.update(OUTSIDE_S, ca.fmax(part.g_N(t_0, q_0), part.g_N_dot(t_0, q_0, u_0)) - CLOSED)
-    gamma_F = part.gamma_F(t_0, q_0, u_0)
-    slips = [ca.repmat(ca.norm_2(gamma_F[f.first : f.first + f.size]) - CLOSED, f.size, 1) for f in part.frictions]
+    gap, rate = part.g_N(t_0, q_0) / s.known(GAP_SIZE), part.g_N_dot(t_0, q_0, u_0) / s.known(GAP_RATE)
+    for outside in (OUTSIDE_B, OUTSIDE_B_0, OUTSIDE_S):
+        s.update(outside, ca.fmax(gap, rate) - CLOSED)
+    slip = part.gamma_F(t_0, q_0, u_0) / s.known(SLIP_RATE)
+    slips = [ca.repmat(ca.norm_2(slip[f.first : f.first + f.size]) - CLOSED, f.size, 1) for f in part.frictions]
     s.update(SLIPS, ca.vertcat(ca.SX(0, 1), *slips))
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import casadi as ca
 
 from stickslip.engine.derive import PartType
-from stickslip.engine.fields import ONE, F, Field
+from stickslip.engine.fields import ONE, SLIP_RATE, F, Field
 from stickslip.engine.stage import Stage
 from stickslip.schemes.alpha_motion import CLOSED, OUTSIDE_B, OUTSIDE_B_0, SLIPS
 from stickslip.schemes.rattle import turns
@@ -28,7 +28,7 @@ def choose_slides(part: PartType, s: Stage) -> None:
     slip, shut, slides = part.gamma_F(s.t_0, s.q_0, s.u_0), s.known(OUTSIDE_B_0), [ca.SX(0, 1)]
     for f in part.frictions:
         closed = ca.SX(1) if not f.normals else ca.mmin(ca.vertcat(*[shut[i] for i in f.normals])) <= 0
-        v = slip[f.first : f.first + f.size]
+        v = slip[f.first : f.first + f.size] / s.known(SLIP_RATE)[f.first : f.first + f.size]
         slides.append(ca.repmat(ca.logic_and(closed, ca.sumsqr(v) > CLOSED**2), f.size, 1))
     mask = turns(part) * ca.vertcat(*slides) - 0.5
     s.update(SLIDES, mask)

@@ -34,6 +34,7 @@ import casadi as ca
 from stickslip.engine.derive import PartType, Percussions
 from stickslip.engine.fields import (
     COLD,
+    GAP_RATE,
     ONE,
     PERCUSSIONS,
     Q_0,
@@ -77,7 +78,7 @@ def initial_gaps(part: PartType, s: Stage) -> None:
     A contact that starts with a velocity into the obstacle counts as open: its first step is an impact.
     """
     gap = part.g_N(s.t_0, s.q_0) - touch(part, s)
-    approaches = (gap <= 0) * (part.g_N_dot(s.t_0, s.q_0, s.u_0) < -CLOSED)
+    approaches = (gap <= 0) * (part.g_N_dot(s.t_0, s.q_0, s.u_0) < -CLOSED * s.known(GAP_RATE))
     s.update(GAP_0, ca.if_else(approaches, touch(part, s), gap))
 
 

@@ -45,7 +45,21 @@ from dataclasses import dataclass
 import casadi as ca
 
 from stickslip.engine.derive import PartType
-from stickslip.engine.fields import ONE, PERCUSSIONS, Q_1, U_0, U_1, Carry, F, Field, Multipliers, N, U
+from stickslip.engine.fields import (
+    GAP_RATE,
+    GAP_SIZE,
+    ONE,
+    PERCUSSIONS,
+    Q_1,
+    U_0,
+    U_1,
+    Carry,
+    F,
+    Field,
+    Multipliers,
+    N,
+    U,
+)
 from stickslip.engine.flow import If, Step
 from stickslip.engine.stage import Stage
 from stickslip.errors import OptionError, unknown_name
@@ -185,7 +199,7 @@ class Rattle(Scheme):
 def closed_contacts(part: PartType, s: Stage) -> None:
     """At the start, contacts with a velocity into the obstacle count as open: their first step is an impact."""
     gap, approach = part.g_N(s.t_0, s.q_0), -part.g_N_dot(s.t_0, s.q_0, s.u_0)
-    s.update(OPEN_0, ca.fmax(gap, approach) - CLOSED)
+    s.update(OPEN_0, ca.fmax(gap / s.known(GAP_SIZE), approach / s.known(GAP_RATE)) - CLOSED)
 
 
 def count_impacts(part: PartType, s: Stage) -> None:

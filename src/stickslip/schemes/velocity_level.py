@@ -21,12 +21,13 @@ from dataclasses import dataclass, field
 import casadi as ca
 
 from stickslip.engine.derive import PartType
+from stickslip.engine.fields import GAP_RATE
 from stickslip.engine.stage import Stage
 from stickslip.errors import OptionError, unknown_name
 from stickslip.schemes.scheme import Scheme
 
 PROJECT = ("dependent", "never", "always")
-VELOCITY = 1e-8  # that solvers leave in a contact which is closed
+VELOCITY = 1e-8  # that solvers leave in a contact which is closed, relative to the velocity of the model
 
 
 def touch(part: PartType, s: Stage) -> ca.SX:
@@ -35,7 +36,7 @@ def touch(part: PartType, s: Stage) -> ca.SX:
     A body at rest would fall for a step, and be hit, whenever such a velocity has opened its contact. Of three boxes, each 1e4
     times as heavy as the one below, the lowest moves by 1e-13 m in two steps, and was without force in the third.
     """
-    return part.reach(s.q_0) + 100 * VELOCITY * s.dt
+    return part.reach(s.q_0) + 100 * VELOCITY * s.known(GAP_RATE) * s.dt
 
 
 @dataclass(frozen=True)

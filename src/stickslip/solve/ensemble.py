@@ -171,8 +171,7 @@ def run_many(
     rows = np.zeros((chunk + 1, run.record.size))
     iterations = np.zeros((chunk, len(run.stages)), np.int64)
     residuals = np.zeros((chunk, run.program.n_residuals))
-    blank = np.zeros(layout.total)
-    code, state = run.program, (blank, run.memory, run.work, run.options, run.clock)
+    code, state = run.program, (run.blank, run.memory, run.work, run.options, run.clock)
     given, scratch = (places, np.ascontiguousarray(inputs[mine])), (rows, iterations, residuals, NOTHING)
     advance_many(
         code.tables, code.begin, code.step, code.carry, *state, *given, later, run.record, *scratch, out, steps
