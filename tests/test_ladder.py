@@ -90,6 +90,30 @@ def test_sliding_of_order_two_gives_way_where_it_has_no_solution():
     assert what == "valid"
 
 
+@pytest.mark.parametrize("method", ["moreau", "rattle"])
+def test_contacts_that_jam_are_named(method):
+    """A ball falls into a groove that is steeper than friction allows it to leave; with restitution it shall leave it.
+
+    In the plane enumeration proves that this step has no solution. Without restitution the ball stays.
+    """
+    s, R, a = ss.System("groove"), 0.1, 0.3
+    s.add(ss.Gravity([0, 0, -9.81]))
+    mass, inertia = ss.inertia.sphere(R, mass=1.0)
+    place = [0, 0, R / np.sin(a) + 1e-3]
+    ball = s.add(ss.RigidBody("ball", mass=mass, inertia=inertia, position=place, velocity=[0, 0, -1.0]))
+    e = s.parameter("e", 0.5)
+    for name, side in (("left", 1), ("right", -1)):
+        wall = ss.Plane([0, 0, 0], [side * np.cos(a), 0, np.sin(a)])
+        s.add(ss.Contact(name, ss.Sphere(ball.point(), R), wall, friction=1.0, restitution=e))
+    s.add(ss.Contact("far", ss.Sphere(ball.point(), R), ss.Plane([0, 0, -5], [0, 0, 1]), friction=1.0))
+    with pytest.raises(
+        ss.ConvergenceError, match=r"contacts jam.*Not closed: (left, right|right, left)\. Less friction"
+    ):
+        ss.solve(s, 0.1, 1e-3, method=method, progress=False)
+    stays = ss.solve(s, 0.1, 1e-3, method=method, parameters={"e": 0.0}, progress=False)
+    assert np.abs(stays.u[-1]).max() < 1e-8
+
+
 def test_convergence_errors_are_pickled():
     part = ss.solve(ss.benchmarks.bouncing_ball(), t_end=0.02, dt=1e-2, progress=False)
     error = ss.ConvergenceError("no", time=0.5, step=3, stage="s", residual=1.0, solution=part, names=("tip",))

@@ -14,13 +14,14 @@ import scipy.sparse as sp
 
 import stickslip as ss
 from stickslip.nonsmooth import SOLVERS, contacts, from_bodies, load_fclib, save_fclib, solve
-from stickslip.nonsmooth.examples import brick_wall, random_contacts, tower
+from stickslip.nonsmooth.examples import brick_wall, hit_stack, random_contacts, tower
+from stickslip.nonsmooth.jam import jam_of
 from stickslip.nonsmooth.laws import derivative, project
 from stickslip.nonsmooth.magnify import disagreement, magnified
 from stickslip.nonsmooth.modes import enumerate_modes, mode_count
 from stickslip.nonsmooth.problem import elements_rows
 from stickslip.nonsmooth.reduced import islands, without_open
-from stickslip.nonsmooth.solvers import solve_shortly
+from stickslip.nonsmooth.solvers import _climb, _disturbed, _newton, _together, solve_shortly
 
 SEARCH = int(os.environ.get("STICKSLIP_SEARCH", "1"))
 FILES = sorted((Path(__file__).parents[2] / "shared/data/fclib").glob("*.hdf5"))
@@ -345,6 +346,64 @@ def test_bodies_that_stand_apart_are_solved_one_by_one():
     expected = np.concatenate([each.velocity for each in alone])[rows]
     assert both.velocity_of(r) == pytest.approx(expected, abs=1e-8)
     assert islands(towers[0], np.zeros(towers[0].n_rows), 1e-10, climb) is None
+
+
+def test_many_sweeps_lead_out_of_a_cycle_of_the_robust_method():
+    """Impacts of 20 boxes: ADMM ends at a residual of 1e-4, from zero and from what it found."""
+    problem = hit_stack(20, seed=8, e=0.2)
+    problem = replace(problem, W_given=problem.W, q_given=problem.q, M=None, H=None, f=None, w=None)
+    assert not solve(problem, "robust", tol=1e-9).converged
+    for found in (solve(problem, tol=1e-9), solve_shortly(problem, np.zeros(problem.n_rows), 1e-9)):
+        assert found.converged
+        check(problem, found)
+
+
+def test_a_jam_is_a_self_stress_that_the_step_asks_to_open():
+    """A block between two walls, in space: with friction they hold it by any force, without they push it out."""
+    normals = np.array([[np.cos(0.3), 0, np.sin(0.3)], [-np.cos(0.3), 0, np.sin(0.3)]])
+    H = np.array([[n, np.cross(n, [0, 1, 0]), [0, 1.0, 0]] for n in normals]).reshape(6, 3).T
+    for mu, jams in ((1.0, True), (0.2, False), (0.0, False)):
+        hit = from_bodies(np.eye(3), H, [0, 0, -1.0], [mu, mu], w=0.5 * (H.T @ [0, 0, -1.0]) * (np.arange(6) % 3 == 0))
+        forces = jam_of(hit)
+        assert (forces is not None) == jams
+        for solver in ("auto", "robust", "newton", "gauss-seidel"):
+            assert solve(hit, solver).converged != jams, solver  # not by multipliers of 1e37, beside which u is nothing
+        if forces is not None:
+            assert min(forces[0], forces[3]) > 0.4
+            assert forces.sum() == pytest.approx(1.0)
+        assert jam_of(from_bodies(np.eye(3), H, [0, 0, 1.0], [mu, mu])) is None  # it leaves
+
+
+def test_what_no_solver_finds_has_a_jam():
+    """Random problems with free velocities that restitution makes larger: a solution is found of all but those with a jam."""
+    jams = 0
+    for seed in range(100 * SEARCH):
+        problem = random_contacts(np.random.default_rng(seed), 20, ratio=1.0)
+        more = 0.5 * np.minimum(problem.q, 0.0) * (np.arange(problem.n_rows) % 3 == 0)
+        problem = replace(problem, q_given=problem.q + more)
+        found = solve_shortly(problem, np.zeros(problem.n_rows), 1e-9)
+        assert found.converged or jam_of(problem) is not None, seed
+        jams += not found.converged
+    assert jams  # the search has met some
+
+
+def test_paths_from_disturbed_problems_end_at_solutions():
+    problem = hit_stack(6, seed=0, e=0.2)
+    start = np.ones(problem.n_rows)
+    found, count = _disturbed(problem, start, 1e-9)
+    assert count > 3
+    assert _climb(problem, [], found, 1e-9).converged
+    np.testing.assert_array_equal(found, _disturbed(problem, start, 1e-9)[0])
+
+
+def test_levels_that_do_not_settle_are_solved_together():
+    """From multipliers that are nearly right."""
+    problem = hit_stack(8, seed=3, e=0.2)
+    problem = replace(problem, W_given=problem.W, q_given=problem.q, M=None, H=None, f=None, w=None)
+    near = solve(problem, tol=1e-10).reaction * (1 + 1e-5 * np.random.default_rng(0).normal(size=problem.n_rows))
+    found = _climb(problem, [("newton", _newton, False)], near, 1e-4)
+    assert found.residual > 1e-9
+    assert _together(problem, found, 1e-9).residual < 1e-9
 
 
 def test_short_ladder_finds_what_the_long_one_finds():

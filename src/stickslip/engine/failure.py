@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from stickslip.engine.rescue import Rescue
     from stickslip.engine.tables import Tables
 
+CARRIES = 1e-3  # of the largest force of a jam: contacts with less are not part of it
 ROUND_OFF = 1e-12  # of a residual: what is smaller may be due to rounding
 
 
@@ -40,8 +41,27 @@ class Reached(NamedTuple):
     iterations: int
 
 
-def failure_of(reached: Reached, trouble: Rescue | None, rows: tuple[tuple[str, int], ...]) -> Failure:
-    """The failure of a stage; `trouble` is what other solvers made of it, if they were asked, `rows` what did not close."""
+def jam_in(trouble: Rescue) -> np.ndarray | None:
+    """Normal forces of contacts that jam, by unknowns of the stage; None if no jam is found."""
+    from stickslip.nonsmooth.jam import jam_of
+
+    if trouble.problem is None or trouble.unknown is None or trouble.no_solution or trouble.repeats:
+        return None
+    forces = jam_of(trouble.problem)
+    if forces is None:
+        return None
+    out = np.zeros(trouble.errors.size)
+    out[trouble.unknown] = forces
+    return out
+
+
+def failure_of(
+    reached: Reached, trouble: Rescue | None, rows: tuple[tuple[str, int], ...], jam: bool = False
+) -> Failure:
+    """The failure of a stage; `trouble` is what other solvers made of it, if they were asked, `rows` what did not close.
+
+    jam: `rows` are contacts that jam.
+    """
     stage, t_1, residual, tolerance, count = reached
     if residual < tolerance or trouble is None:  # of every stage that is solved in turn, but never of all at once
         what = f"the stages that are solved in turn did not settle after {count} iterations of {stage!r}"
@@ -62,6 +82,12 @@ def failure_of(reached: Reached, trouble: Rescue | None, rows: tuple[tuple[str, 
         remedy = (
             "a smaller dt does not help; less friction, another geometry or an impact law with other restitution does"
         )
+    elif jam:
+        tried += (
+            "; contacts jam: friction can hold forces of any size between them, while the step asks them to separate, and no "
+            "velocities can, so that a solution need not exist"
+        )
+        remedy = "less friction helps, or no restitution of these contacts"
     elif trouble.repeats:
         tried += "; contacts that are closed, or slip, do not stay so, and vice versa: such sets of contacts repeat"
         remedy = "a smaller dt may help, or a method that decides about contacts once in a stage, such as rattle"

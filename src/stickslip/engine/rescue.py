@@ -46,6 +46,7 @@ class Rescue(NamedTuple):
     errors: np.ndarray  # of all rows, in the measure of the residual
     early: float = 0.0  # largest gap at which a contact was closed
     repeats: bool = False  # sets of contacts
+    unknown: np.ndarray | None = None  # by row of the problem: its unknown of the stage
 
 
 class Unknowns:
@@ -172,7 +173,8 @@ def _iterate(
     x[int(tables.problems[k]["n_smooth"]) :] = 0.0
     unknowns.set(x)
     error = evaluate_stage(tables, k, memory, work, options, True)
-    best, least, last, none, early, repeats = x, error, None, False, 0.0, False
+    best, least, none, early, repeats = x, error, False, 0.0, False
+    last: LocalProblem | None = None
     for _ in range(SET_STEPS if sets.marks.size else STEPS):
         if error < options.tolerance or not np.isfinite(error):
             break
@@ -188,7 +190,7 @@ def _iterate(
         smallest = float(work.x["size"][local.unknown].min())
         found = solve_local(local, smallest * max(0.1 * options.tolerance, INEXACT * error), sets.marks.size > 0)
         solvers.append(found.solver)
-        last, none = local.problem, found.no_solution
+        last, none = local, found.no_solution
         if found.no_solution or not found.residual < 1.0:
             break
         local.step(found.reaction, work)
@@ -216,7 +218,8 @@ def _iterate(
     evaluate_stage(whole, k, memory, work, options, True)
     rows = work.x[: x.size]
     errors = np.abs(rows["residual"] * rows["factor"])
-    out = Rescue(least < options.tolerance, least, tuple(solvers), last, none, errors, early, repeats)
+    problem, rows_of = (None, None) if last is None else (last.problem, last.unknown)
+    out = Rescue(least < options.tolerance, least, tuple(solvers), problem, none, errors, early, repeats, rows_of)
     return out, left_out
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from stickslip.engine.attempts import named_counts
 from stickslip.engine.calls import WIDER, LoopCalls
 from stickslip.engine.detected import own_tables
-from stickslip.engine.failure import Failure, Reached, failure_of, unclosed
+from stickslip.engine.failure import CARRIES, Failure, Reached, failure_of, jam_in, unclosed
 from stickslip.engine.fields import DT, Q_0, RESULTS, T_0, T_1, U_0, Field
 from stickslip.engine.limits import judge, limits_of
 from stickslip.engine.narrow import narrow_record, widened
@@ -316,5 +316,8 @@ class ProgramRun(LoopCalls):
         t_1, tolerance = float(self.memory[self.clock.t_1]), self.options.tolerance
         reached = Reached(self.stages[failed], t_1, residual, tolerance, int(count))
         layout, errors = self.program.layout, None if trouble is None else trouble.errors
+        jam = None if trouble is None else jam_in(trouble)
+        if jam is not None:
+            errors, tolerance = jam, CARRIES * jam.max()
         rows = () if errors is None else unclosed(self.tables, layout, failed, errors, tolerance)
-        return failure_of(reached, trouble, rows)
+        return failure_of(reached, trouble, rows, jam is not None)

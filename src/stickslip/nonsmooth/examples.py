@@ -54,6 +54,30 @@ def tower(boxes: int = 10, heavy: float = 1000.0, tilt: float = 0.02, mu: float 
     return _stacked(centre, mass, mass[:, None] * np.ones(3) / 6, touch, pull, mu, about)
 
 
+def hit_stack(boxes: int, seed: int, e: float, mu: float = 0.5) -> Problem:
+    """Boxes of 0.2 x 0.2 x 0.1 on each other with random velocities, all of which rebound with e: the step of an impact.
+
+    >>> hit_stack(3, seed=0, e=0.2).n_contacts
+    12
+    """
+    rng = np.random.default_rng(seed)
+    half = np.array([0.1, 0.1, 0.05])
+    v = np.column_stack([0.1 * rng.normal(size=(boxes, 3)), 0.3 * rng.normal(size=(boxes, 3))])
+    v[:, 2] -= 0.05 * np.arange(boxes) / boxes
+    place = rng.uniform(-0.01, 0.01, (boxes, 2))
+    centre = np.column_stack([place, half[2] * (1 + 2 * np.arange(boxes))])
+    signs = [(x, y, -1) for x in (-1, 1) for y in (-1, 1)]
+    touch = [(centre[k] + half * sign, k, k - 1) for k in range(boxes) for sign in signs]
+    inertia = np.ones((boxes, 1)) * (half @ half - half**2) / 3
+    about = {"title": f"stack of {boxes} boxes that are hit, e = {e:g}"}
+    rest = _stacked(centre, np.ones(boxes), inertia, touch, np.zeros(3), mu, about)
+    assert rest.M is not None
+    assert rest.H is not None
+    before = rest.H.T @ v.ravel()
+    w = np.where(np.arange(before.size) % 3 == 0, e * before, 0.0)
+    return from_bodies(rest.M, rest.H, rest.M @ v.ravel(), np.full(len(touch), mu), w=w, about=about)
+
+
 def _stacked(
     centre: np.ndarray,
     mass: np.ndarray,

@@ -17,11 +17,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from stickslip.nonsmooth.cones import BALL
 from stickslip.nonsmooth.measure import error_of, scratch
 from stickslip.nonsmooth.operator import size_of
 from stickslip.nonsmooth.problem import Problem, elements_rows
-from stickslip.nonsmooth.reduced import part_of
+from stickslip.nonsmooth.reduced import part_of, without_force
 
 # Of the largest entry of its row: smaller ones do not couple. Between the levels of a stack of boxes they are 0.02 to 0.2 (with
 # large percussions), within a level 0.16 and more. The smallest share is taken that leaves no part with more than SMALLER of
@@ -37,8 +36,7 @@ SolvePart = Callable[[Problem, np.ndarray, float], np.ndarray]
 
 def in_turn(problem: Problem, r: np.ndarray, tol: float, solve: SolvePart) -> np.ndarray | None:
     """The best that was found by rounds over the parts, from multipliers r; None if there is one part only."""
-    rows_of, heads = elements_rows(problem.laws), problem.laws.element[:-1]
-    idle = (problem.laws.normal[heads] < 0) & (problem.laws.kind[heads] == BALL) & (problem.laws.radius[heads] == 0.0)
+    rows_of, idle = elements_rows(problem.laws), without_force(problem)
     parts = _parts(problem, rows_of, idle)
     if len(parts) < 2:
         return None

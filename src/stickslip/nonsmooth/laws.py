@@ -144,15 +144,18 @@ def natural_map(
     """The largest row of weight (r - project(r - u/weight)) over scale; infinite if anything is not a number.
 
     `weight` is the Delassus diagonal, so that the map is measured like u; `scale` is what u is held against. The
-    projection of the start is left in p.
+    projection of the start is left in p. Where it does not move r - u/weight the row is u itself: as a difference it would be
+    lost in the rounding of r if multipliers are very large, as those of a jam are (`jam`).
     """
     branch = np.empty(laws.kind.size, np.int64)
     for i in range(r.size):
         y[i] = r[i] - u[i] / weight[i]
     project(laws, y, p, branch)
     error, total = 0.0, 0.0
-    for i in range(r.size):
-        size = abs(r[i] - p[i]) * weight[i] / scale[i]
-        total += size
-        error = max(error, size)
+    for b in range(laws.kind.size):
+        for i in range(laws.start[b], laws.start[b] + laws.size[b]):
+            off = u[i] if branch[b] == CLOSED else (r[i] - p[i]) * weight[i]
+            size = abs(off) / scale[i]
+            total += size
+            error = max(error, size)
     return error if total < np.inf else np.inf

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from stickslip.nonsmooth.cones import NORMAL
+from stickslip.nonsmooth.cones import BALL, NORMAL
 from stickslip.nonsmooth.problem import Problem, elements_rows
 
 CLEARLY = 0.02  # of the scale of a row: a contact that opens faster is expected to stay open
@@ -25,14 +25,16 @@ Solve = Callable[[Problem, np.ndarray, float], tuple[np.ndarray, bool]]
 def without_open(problem: Problem, r: np.ndarray, tol: float, solve: Solve) -> np.ndarray | None:
     """What `solve` finds for the contacts that close, from multipliers r, with zero for the others.
 
-    None where too few stay open, where one of them would penetrate in spite of all tries, or where nothing is found.
+    Friction that can have no force (its contact is open whatever happens) is left out, too. None where too few stay open, where
+    one of them would penetrate in spite of all tries, or where nothing is found.
     """
     laws, rows_of = problem.laws, elements_rows(problem.laws)
     heads = laws.element[:-1]
     first = laws.start[heads]
     alone = np.array([(laws.radius[a:b] == 0).all() for a, b in zip(heads, laws.element[1:], strict=True)], bool)
     can_open = (laws.kind[heads] == NORMAL) & alone & (r[first] == 0.0)
-    open_ = can_open & (problem.velocity_of(r)[first] > CLEARLY * problem.scales.scale[first])
+    idle = without_force(problem)
+    open_ = idle | (can_open & (problem.velocity_of(r)[first] > CLEARLY * problem.scales.scale[first]))
     for _ in range(TRIES):
         if (~open_).sum() > WORTH * open_.size or open_.all():
             return None
@@ -44,11 +46,18 @@ def without_open(problem: Problem, r: np.ndarray, tol: float, solve: Solve) -> n
             return None
         whole = np.zeros(r.size)
         whole[rows] = found
-        wrong = open_ & (problem.velocity_of(whole)[first] < 0.0)
+        wrong = open_ & ~idle & (problem.velocity_of(whole)[first] < 0.0)
         if not wrong.any():
             return whole
         open_ &= ~wrong
     return None
+
+
+def without_force(problem: Problem) -> np.ndarray:
+    """Elements of friction alone whose radius is zero."""
+    laws, heads = problem.laws, problem.laws.element[:-1]
+    found: np.ndarray = (laws.normal[heads] < 0) & (laws.kind[heads] == BALL) & (laws.radius[heads] == 0.0)
+    return found
 
 
 def islands(problem: Problem, r: np.ndarray, tol: float, solve: Solve) -> np.ndarray | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stickslip.errors import OptionError, unknown_name
+from stickslip.nonsmooth.disturbed import from_disturbed
 from stickslip.nonsmooth.in_turn import in_turn
 from stickslip.nonsmooth.magnify import magnified
 from stickslip.nonsmooth.measure import Scratch, error_of, scratch
@@ -23,7 +24,7 @@ from stickslip.nonsmooth.sweeps import MEMORY, sweeps
 
 SMALLEST_TOL = 1e-13  # relative; rounding of W r + q reaches it
 ROUNDS, FEW_ROUNDS = 12, 3  # of ADMM and Newton
-FEW = 60  # sweeps of the first rung
+FEW, MANY = 60, 20_000  # sweeps of the first rung; where the others have failed
 STIFF = 1e4  # kappa of Newton's method: so large that few proximal steps are needed
 
 
@@ -106,6 +107,33 @@ def _robust(rounds: int) -> SolverFunction:
     return run
 
 
+def _robust_from_zero(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, int]:
+    """Multipliers that are nearly right may be on the wrong side of a friction cone, where proximal steps keep them."""
+    return _robust(ROUNDS)(problem, np.zeros(r.size), tol) if r.any() else (r, 0)
+
+
+def _disturbed(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, int]:
+    ladder: list[tuple[str, SolverFunction, bool]] = [
+        ("newton", _newton, False),
+        ("robust", _robust(FEW_ROUNDS), False),
+    ]
+
+    def follow(part: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, bool]:
+        found = _climb(part, ladder, r, tol)
+        return found.reaction, found.converged
+
+    def paths(part: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, bool]:
+        found, count = from_disturbed(part, r, tol, follow)
+        counts.append(count)
+        return found, count > 0
+
+    counts: list[int] = []
+    less = without_open(problem, r, tol, paths)
+    if less is None and not counts:
+        less = paths(problem, r, tol)[0]
+    return (r if less is None else less), sum(counts)
+
+
 def _modes(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, int]:
     found, count = enumerate_modes(problem.laws, problem.W.toarray(), problem.q, problem.scales.weight)
     return (np.full(r.size, np.nan) if found is None else found), count
@@ -113,25 +141,33 @@ def _modes(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, int
 
 SOLVERS: dict[str, SolverFunction] = {
     "newton": _newton,
-    "gauss-seidel": _sweeps(20_000),
+    "gauss-seidel": _sweeps(MANY),
     "robust": _robust(ROUNDS),
     "enumeration": _modes,
 }
 # `best`: whether a rung starts from the best that was found so far, or from the given start. The robust method finds
-# more from there than from sweeps that stalled.
+# more from there than from a few sweeps that stalled, but from many sweeps it finds what it did not find before.
 LADDER: tuple[tuple[str, SolverFunction, bool], ...] = (
     ("gauss-seidel", _few_sweeps, False),
     ("robust", _robust(ROUNDS), False),
     ("magnified", magnified, True),
     ("newton", _newton, True),
     ("robust", _robust(ROUNDS), True),
-    ("gauss-seidel", _sweeps(20_000), True),
+    ("gauss-seidel", _sweeps(MANY), True),
+    ("robust", _robust(ROUNDS), True),
+    ("magnified", magnified, True),
+    ("disturbed", _disturbed, True),
 )
 
 
 FEW_MODES = 300
+ENOUGH_SWEEPS = 10_000  # 0.8 s for 20 boxes on each other; 3000 were enough for the step of them that needed most
 ENOUGH = 0.01  # of the residual of the start, for a step of an outer iteration over levels
 FALLS = 0.5
+# Below this residual of the start levels are solved together if they do not settle in turn: redundant contacts have many
+# solutions, of which each level takes another one every time.
+LAST_DIGITS = 1e-4
+MOST_TOGETHER = 250  # rows for that: 164 take 0.3 s, and 300 half a minute where small disagreements are magnified
 MOST_LEVELS = 400  # rows: a dense Newton step of 900 takes 0.1 s, and the later rungs hundreds of them
 NEARLY = 1e-5  # residual of a part of a problem that is worth testing on the whole
 
@@ -187,11 +223,37 @@ def solve_shortly(problem: Problem, start: np.ndarray, tol: float, levels: bool 
         if levels:
             ladder.insert(1, ("robust", _robust(FEW_ROUNDS), True))
             found = _climb(problem, ladder[:2], start, max(tol, ENOUGH * least))
+            if least < LAST_DIGITS and found.residual > max(tol, ENOUGH * least):
+                found = _together(problem, found, tol)
             if found.residual < FALLS * least or problem.n_rows > MOST_LEVELS:
                 return found
     if 0 < mode_count(problem.laws) <= FEW_MODES:
         ladder.append(("enumeration", _modes, False))
+    elif not levels:  # where ADMM ends in a cycle, sweeps go on slowly, and lead to where the others find the rest
+        ladder += [("gauss-seidel", _sweeps(ENOUGH_SWEEPS), True), ("robust", _robust(ROUNDS), True)]
+        ladder += [("magnified", magnified, True), ("disturbed", _disturbed, True)]
     return _climb(problem, ladder, start, tol)
+
+
+def _together(problem: Problem, found: OneStepSolution, tol: float) -> OneStepSolution:
+    """All levels at once, from what was found in turn, without contacts that stay open; only if they are not many."""
+    ladder: list[tuple[str, SolverFunction, bool]] = [
+        ("robust", _robust(ROUNDS), False),
+        ("robust", _robust_from_zero, False),
+        ("magnified", magnified, True),
+    ]
+
+    def at_once(part: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, bool]:
+        if part.n_rows > MOST_TOGETHER:
+            return r, False
+        further = _climb(part, ladder, r, tol)
+        return further.reaction, further.residual < NEARLY
+
+    whole = without_open(problem, found.reaction, tol, at_once)
+    if whole is None:
+        whole = at_once(problem, found.reaction, tol)[0]
+    better = _climb(problem, [("robust", lambda problem, r, tol: (whole, 0), False)], found.reaction, tol)
+    return better if better.residual < found.residual else found
 
 
 def solve(
