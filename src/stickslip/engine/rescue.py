@@ -173,7 +173,7 @@ def _iterate(
     x[int(tables.problems[k]["n_smooth"]) :] = 0.0
     unknowns.set(x)
     error = evaluate_stage(tables, k, memory, work, options, True)
-    best, least, none, early, repeats = x, error, False, 0.0, False
+    best, least, none, early, repeats, unsolved = x, error, False, 0.0, False, 0
     last: LocalProblem | None = None
     for _ in range(SET_STEPS if sets.marks.size else STEPS):
         if error < options.tolerance or not np.isfinite(error):
@@ -191,7 +191,8 @@ def _iterate(
         found = solve_local(local, smallest * max(0.1 * options.tolerance, INEXACT * error), sets.marks.size > 0)
         solvers.append(found.solver)
         last, none = local, found.no_solution
-        if found.no_solution or not found.residual < 1.0:
+        unsolved += not found.residual < ROUGH
+        if found.no_solution or not found.residual < 1.0 or (unsolved > 1 and not sets.marks.size):
             break
         local.step(found.reaction, work)
         step, before, tried, were = work.x["step"][: x.size].copy(), error, [], sets.get()

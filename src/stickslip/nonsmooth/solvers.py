@@ -122,15 +122,27 @@ def _disturbed(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray,
         found = _climb(part, ladder, r, tol)
         return found.reaction, found.converged
 
-    def paths(part: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, bool]:
-        found, count = from_disturbed(part, r, tol, follow)
-        counts.append(count)
-        return found, count > 0
+    return from_disturbed(problem, r, tol, follow)
 
+
+def _many_sweeps(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, int]:
+    """Where ADMM ends in a cycle, sweeps go on slowly, and lead to where the others find the rest; then disturbed problems."""
+    ladder: list[tuple[str, SolverFunction, bool]] = [
+        ("gauss-seidel", _sweeps(ENOUGH_SWEEPS), True),
+        ("robust", _robust(ROUNDS), True),
+        ("magnified", magnified, True),
+        ("disturbed", _disturbed, True),
+    ]
     counts: list[int] = []
-    less = without_open(problem, r, tol, paths)
+
+    def further(part: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, bool]:
+        found = _climb(part, ladder, r, tol)
+        counts.append(found.iterations)
+        return found.reaction, found.residual < NEARLY
+
+    less = without_open(problem, r, tol, further)
     if less is None and not counts:
-        less = paths(problem, r, tol)[0]
+        less = further(problem, r, tol)[0]
     return (r if less is None else less), sum(counts)
 
 
@@ -229,9 +241,8 @@ def solve_shortly(problem: Problem, start: np.ndarray, tol: float, levels: bool 
                 return found
     if 0 < mode_count(problem.laws) <= FEW_MODES:
         ladder.append(("enumeration", _modes, False))
-    elif not levels:  # where ADMM ends in a cycle, sweeps go on slowly, and lead to where the others find the rest
-        ladder += [("gauss-seidel", _sweeps(ENOUGH_SWEEPS), True), ("robust", _robust(ROUNDS), True)]
-        ladder += [("magnified", magnified, True), ("disturbed", _disturbed, True)]
+    elif not levels:
+        ladder.append(("many sweeps", _many_sweeps, True))
     return _climb(problem, ladder, start, tol)
 
 
