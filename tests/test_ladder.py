@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import stickslip as ss
-from stickslip.engine import rescue, run
+from stickslip.engine import calls, rescue
 from stickslip.engine.attempts import ATTEMPTED
 from stickslip.engine.newton import ATTEMPTS
 
@@ -155,7 +155,7 @@ def test_contacts_that_are_far_away_are_left_out_of_a_rescue(monkeypatch, reach)
 
     monkeypatch.setattr(rescue, "local_problem", noted)
     monkeypatch.setattr(rescue, "REACH", reach)
-    monkeypatch.setattr(run, "CHEAP", 1)
+    monkeypatch.setattr(calls, "CHEAP", 1)
     solution = ss.solve(hard.heap(8), t_end=0.4, dt=2e-3, method="rattle", progress=False)
     assert len(rows) > 5
     assert max(rows) < 100  # of 3 (28 pairs + 40 walls)
