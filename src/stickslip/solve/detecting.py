@@ -25,6 +25,7 @@ from stickslip.errors import MethodError, ModelError, OptionError
 from stickslip.model.collisions import collisions_of
 from stickslip.model.system import System
 from stickslip.schemes import Scheme
+from stickslip.solve.contact_calls import calls_of_a_run
 from stickslip.solve.contact_rooms import ABLE, CODES, GIVEN, enough, labels_of, program_with_rooms
 from stickslip.solve.found import ContactTable
 from stickslip.solve.overlaps import FastBodies, nudged, pair_of, require_apart
@@ -43,6 +44,8 @@ class DetectingRun(ProgramRun):
 
     _crowd: Any
     _past_crowds: list[Any]
+    _fixed: list[slice]
+    _moving: list[tuple[int, int, int]]
 
     def __init__(
         self, system: System, scheme: Scheme, start: Start, parameters: Mapping[str, float], initial_tol: float
@@ -58,8 +61,10 @@ class DetectingRun(ProgramRun):
         self.scene = scene_of(system, collisions, parameters)
         self.frictional = bool(self.scene.laws[:, :, 0].any())
         self.labels = labels_of(collisions.shapes)
+        self._calls = calls_of_a_run()
         self.found: list[tuple[int, np.ndarray]] = []  # steps and their contacts, of the last call of `step`
-        self._law_names = [k for k, name in enumerate(parameters) if name.startswith(f"{collisions.name}.")]
+        laws = [k for k, name in enumerate(parameters) if name.startswith(f"{collisions.name}.")]
+        self._law_names = np.array(laws, np.int64)
         self._law_values = start.parameters[self._law_names].copy()
         on_velocities = getattr(scheme.facts, "contact_level", "") != "position"
         self._fast = FastBodies(self.scene, collisions) if on_velocities else None
@@ -188,16 +193,19 @@ class DetectingRun(ProgramRun):
 
     def _snapshot(self) -> list[tuple[slice, np.ndarray]]:
         """What a step reads before it writes it, of the contacts that there are: rooms may be far larger."""
-        program, taken = self.program, []
-        numbering, start = program.numbering, program.layout.start
-        counts = [(kind, int(self.tables.kinds["count"][k])) for k, kind in enumerate(numbering.kinds) if kind.detected]
-        for each in [*self.remembered, *[EARLY] * (EARLY in start)]:
-            taken.append(slice(start[each], start[each] + numbering.declared[each.space]))
-            for kind, count in counts:
-                if each.space in kind.own:
-                    first = start[each] + kind.own[each.space]
-                    taken.append(slice(first, first + count * kind.type.n[each.space]))
+        taken, counts = list(self._fixed), self.tables.kinds["count"].tolist()
+        taken += [slice(first, first + counts[k] * size) for k, first, size in self._moving if counts[k]]
         return [(where, self.memory[where].copy()) for where in taken]
+
+    def _plan_snapshot(self) -> None:
+        """Where that lies: what is always there; of each kind of detected contacts the first number, and how many one has."""
+        numbering, start = self.program.numbering, self.program.layout.start
+        self._fixed, self._moving = [], []
+        for each in [*self.remembered, *[EARLY] * (EARLY in start)]:
+            self._fixed.append(slice(start[each], start[each] + numbering.declared[each.space]))
+            for k, kind in enumerate(numbering.kinds):
+                if kind.detected and each.space in kind.own:
+                    self._moving.append((k, start[each] + kind.own[each.space], kind.type.n[each.space]))
 
     def _back(self, snapshot: list[tuple[slice, np.ndarray]]) -> None:
         for where, values in snapshot:
@@ -213,19 +221,20 @@ class DetectingRun(ProgramRun):
 
     def _detect(self, dt: float) -> None:
         """Find the contacts of this state, and write them to the rows of the program."""
-        from stickslip.engine.rooms import KIND, write_contacts
+        from stickslip.engine.rooms import KIND
 
         self._follow_laws()
         n = self._look(*self._state(), dt)
         while not self._assign():
             self._grow()
         which, starts, before = (array[:n] for array in self._scratch)
-        write_contacts(
-            self._homes, self.tables.dofs, self.memory, which, self._new.place[:n, 1], starts, self._new.numbers, before
+        place = np.ascontiguousarray(self._new.place[:n, 1])
+        self._calls.write_contacts(
+            self._homes, self.tables.dofs, self.memory, which, place, starts, self._new.numbers, before
         )
         for code, k in zip(self._rooms, self._homes.types[:, KIND].tolist(), strict=True):
             self.tables.kinds["count"][k] = self._counts[code]
-        place, new = self._new.place[:n, 1], before < 0
+        new = before < 0
         for name, f in self._given.items():
             values, told = (self._new.gap[:n], new | True) if name == "gap_0" else (np.ones(n), new)
             at = self._homes.fields[f, which, 0] + place
@@ -233,14 +242,14 @@ class DetectingRun(ProgramRun):
 
     def _look(self, q: np.ndarray, u: np.ndarray, dt: float) -> int:
         """Detect; there is room for all contacts afterwards."""
-        from stickslip.collide.detect import STALE, detect, find_neighbours
+        from stickslip.collide.detect import STALE
         from stickslip.collide.scene import empty_contacts
 
         q, u = np.ascontiguousarray(q), np.ascontiguousarray(u)
         self._old, self._new = self._new, self._old
-        while (n := int(detect(self.scene, self._room, self._known, q, u, dt, self._old, self._new))) < 0:
+        while (n := int(self._calls.detect(self.scene, self._room, self._known, q, u, dt, self._old, self._new))) < 0:
             if n == STALE:
-                self._known = find_neighbours(self.scene, self._room, dt)
+                self._known = self._calls.find_neighbours(self.scene, self._room, dt)
             else:
                 self._make_room(enough(-n))
                 self._new = empty_contacts(enough(-n))
@@ -253,10 +262,8 @@ class DetectingRun(ProgramRun):
         self._scratch = np.zeros(count, np.int64), np.zeros((count, 4), np.int64), np.zeros(count, np.int64)
 
     def _assign(self) -> bool:
-        from stickslip.collide.detect import assign
-
         types = self._type_of, self._capacity
-        return bool(assign(self.scene, *types, self._old, self._new, self._counts, *self._scratch))
+        return bool(self._calls.assign(self.scene, *types, self._old, self._new, self._counts, *self._scratch))
 
     def _follow_laws(self) -> None:
         """Friction and restitution are parameters, which a stepper may change."""
@@ -275,11 +282,11 @@ class DetectingRun(ProgramRun):
 
     def _report(self, *state: np.ndarray) -> np.ndarray:
         """What the contacts did in a step, from the velocities before and the state after it."""
-        from stickslip.collide.report import WIDTH, report
+        from stickslip.collide.report import WIDTH
 
         out = np.empty((int(self._new.found[0]), WIDTH))
         u_0, q_1, u_1 = map(np.ascontiguousarray, state)
-        report(self.scene, self._room, self._new, self._percussions, self.memory, u_0, q_1, u_1, out)
+        self._calls.report(self.scene, self._room, self._new, self._percussions, self.memory, u_0, q_1, u_1, out)
         return out
 
     # -- programs ----------------------------------------------------------------------------------------------------
@@ -300,6 +307,7 @@ class DetectingRun(ProgramRun):
         if self._crowd is not None:
             self._past_crowds.append(self._crowd)
         self.tables, self._crowd = own_tables(program), None
+        self._plan_snapshot()
         fields = [each for each in self.remembered if each.space in (Space.N, Space.F)]
         self._homes, names = rooms_of(program, fields), [each.name for each in fields]
         self._given = {name: names.index(name) for name in GIVEN if name in names}
