@@ -75,7 +75,7 @@ def main() -> None:
     print()
     schemes()
     print()
-    piles([(100, 1500), (1000, 300), (10000, 150)])
+    piles([(100, 1500), (1000, 600), (10000, 300)])
 
 
 def schemes() -> None:

@@ -104,7 +104,8 @@ def test_what_comes_after_the_cap_finds_the_same_motion(solvers, monkeypatch):
         before = sim.solved_by
         assert before["contact sweeps"] > 20
         sim.state = state
-        monkeypatch.setattr(crowd, "sweep_stage", lambda *_: (crowd.CAPPED, 1.0, 1, 0))
+        monkeypatch.setattr(sim._run._crowd, "_sweep_stage", lambda *_: (crowd.STALLED, 1.0, 1, 0, 0))
+        monkeypatch.setattr(crowd, "relieve", lambda *_: (0, np.inf))
         if solvers == "robust":
             monkeypatch.setattr(crowd, "AFTER_CAP", crowd.AFTER_CAP[1:])
         sim.step(3)
@@ -115,6 +116,44 @@ def test_what_comes_after_the_cap_finds_the_same_motion(solvers, monkeypatch):
         np.testing.assert_allclose(sim.u, swept[0], atol=2e-5)
         assert sim.contacts.gap.min() > -2.5e-7
         np.testing.assert_allclose(sim.contacts.percussion.sum(axis=0), swept[1].percussion.sum(axis=0), atol=1e-6)
+
+
+def test_patches_find_what_sweeps_find():
+    """After three sweeps the rest is left to patches: the same motion, and velocities that belong to the multipliers."""
+    crowd = importlib.import_module("stickslip.engine.crowd")
+    values = importlib.import_module("stickslip.engine.contact_values")
+    sweeps = importlib.import_module("stickslip.engine.contact_sweeps")
+    patches = importlib.import_module("stickslip.engine.patches")
+    solved = []
+
+    def compare(tables, k, memory, work, options, bodies, plan, room, *further):
+        crowd.call_all(tables, k, memory, work)
+        count = crowd.set_up(tables, k, memory, work, bodies, plan, room, options.tolerance)
+        z, v = room.z.copy(), room.v.copy()
+        assert sweeps.accelerated(room, count, options.tolerance, 10_000)[1] < options.tolerance
+        found = room.v.copy()
+        room.z[:], room.v[:] = z, v
+        if sweeps.accelerated(room, count, options.tolerance, 3)[1] > options.tolerance:
+            patch = np.zeros(count, bool)
+            patch[:5] = True
+            before = room.z[:count].copy()
+            sweeps.natural_map(room, count)
+            patches._solve_patch(room, count, patch, 1, options.tolerance)
+            assert (room.z[:count] != before).any()
+            done, residual = patches.relieve(room, count, options.tolerance, 5000)
+            assert residual < options.tolerance
+            np.testing.assert_allclose(room.v, found, atol=2e-5)
+            moved = room.v.copy()
+            values.respond(room, count)
+            np.testing.assert_allclose(room.v, moved, atol=1e-9)
+            solved.append(done)
+        return crowd.sweep_stage(tables, k, memory, work, options, bodies, plan, room, *further)
+
+    with ss.stepper(_lattice(), dt=1e-3, tol=1e-6) as sim:
+        sim.step(65)
+        sim._run._crowd._sweep_stage = compare
+        sim.step(4)
+    assert len(solved) >= 3
 
 
 def test_rooms_grow_without_symbols(monkeypatch):
@@ -180,7 +219,7 @@ def test_sweeps_measure_a_stage_as_the_loop_does(method):
     again = importlib.import_module("stickslip.engine.again")
     random, compared = np.random.default_rng(5), []
 
-    def compare(tables, k, memory, work, options, bodies, plan, room, most):
+    def compare(tables, k, memory, work, options, bodies, plan, room, *further):
         before = memory.copy()
         for size in (0.0, 1e-5, 1e-2):
             memory[bodies.home : bodies.home + len(bodies.of)] += size * random.normal(size=len(bodies.of))
@@ -193,13 +232,11 @@ def test_sweeps_measure_a_stage_as_the_loop_does(method):
             assert (memory == marked).all()
             compared.append(error)
         memory[:] = before
-        return swept(tables, k, memory, work, options, bodies, plan, room, most)
+        return crowd.sweep_stage(tables, k, memory, work, options, bodies, plan, room, *further)
 
     with ss.stepper(_lattice(), dt=1e-3, tol=1e-6, method=method) as sim:
         sim.step(60)
-        with pytest.MonkeyPatch.context() as patched:
-            swept = crowd.sweep_stage
-            patched.setattr(crowd, "sweep_stage", compare)
-            sim.step(3)
+        sim._run._crowd._sweep_stage = compare
+        sim.step(3)
     assert len(compared) >= 9
     assert max(compared) > 1e-3

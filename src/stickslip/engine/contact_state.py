@@ -50,6 +50,7 @@ class Sweeping(NamedTuple):
     weight: np.ndarray  # by multiplier, its Delassus diagonal: the measure of the acceleration
     gaps: np.ndarray  # whether a row is a gap
     errors: np.ndarray  # the largest violation of a normal law
+    violated: np.ndarray  # by contact: its part of the natural map that was evaluated last
     history: np.ndarray  # (2 MEMORY + 3, 3 contacts)
     speeds: np.ndarray  # (MEMORY + 1, 6 bodies)
     small: np.ndarray  # (2 MEMORY + 1, MEMORY): matrix, factor and right-hand side of the acceleration
@@ -81,6 +82,7 @@ def sweeping(bodies: int, contacts: int) -> Sweeping:
         np.zeros(3 * contacts),
         np.zeros(1, np.int64),
         np.zeros(1),
+        np.zeros(contacts),
         np.zeros((2 * MEMORY + 3, 3 * contacts)),
         np.zeros((MEMORY + 1, SIZE * (bodies + 1))),
         np.zeros((2 * MEMORY + 1, MEMORY)),

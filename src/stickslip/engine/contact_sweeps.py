@@ -89,6 +89,7 @@ def natural_map(s: Sweeping, count: int) -> float:
             f = limit / slip if limit > 0.0 else 0.0
             q1, q2 = q1 * f, q2 * f
         size = max(abs(q0 - p0) * n[W_N], sqrt((q1 - p1) ** 2 + (q2 - p2) ** 2) * n[W_F])
+        s.violated[c] = size
         total += size + q0 + q1 + q2
         worst = max(worst, size)
     return worst if abs(total) < np.inf else np.nan

@@ -1,10 +1,10 @@
 """Many contacts at once: what a run does with a stage before Newton's method is asked.
 
 The loop stops at a stage. A crowd evaluates and linearises it, solves that by sweeps, evaluates it again, and so on until its
-residual is below the tolerance and no gap changes any more. Then the loop goes on after it. Where
-sweeps hit their cap, Newton's method for the linearised stage, or the robust solver of `nonsmooth`, find another start, body by
-body, and sweeps go on from there, then Newton's method for the stage. Where that does not help either, the stage goes to the
-attempts of all other runs.
+residual is below the tolerance and no gap changes any more. Then the loop goes on after it. Where sweeps stall, the contacts
+that are left over are solved in patches (`patches`). Where that does not help within the cap of the sweeps, Newton's method for
+the linearised stage, or the robust solver of `nonsmooth`, find another start, and sweeps go on from there, then Newton's method
+for the stage. Where that does not help either, the stage goes to the attempts of all other runs.
 """
 
 from __future__ import annotations
@@ -28,18 +28,17 @@ from stickslip.engine.contact_values import set_values, take_step, worst_gap
 from stickslip.engine.crowd_kernels import prepare_many
 from stickslip.engine.local import evaluate_stage
 from stickslip.engine.newton import GUESS
+from stickslip.engine.patches import FIRST_SWEEPS, WORTH, relieve
 from stickslip.engine.program import Program
 from stickslip.engine.rescue import Unknowns
 from stickslip.engine.tables import Tables
 from stickslip.engine.work import SOLVE_STAGE, Options, Work
-from stickslip.jit import jit_bare
+from stickslip.jit import Direct, jit_bare
 from stickslip.native.call import call_apart
 from stickslip.nonsmooth.nearby import Nearby, by_admm, by_friction, by_newton
 
 FEW = 40  # contacts, below which Newton's method is faster
-# Sweeps of one solve. Of 30 stages of 100 spheres (rattle, 1500 steps) that need more than 1400 sweeps, 25 need less than 7000,
-# and the time of what comes after the cap grows faster than that of a sweep.
-CAP, CAP_PER_CONTACT = 7000, 3
+CAP = 7000  # sweeps of one solve, between patches
 AFTERWARDS = 1500  # sweeps that may follow the robust solver
 # What comes after that: a name, the solver of the linearised stage, the share of the tolerance that it aims at, and how many
 # sweeps may follow.
@@ -50,9 +49,7 @@ AFTER_CAP: tuple[tuple[str, Nearby, float, int], ...] = (
 )
 NEWTON = 12  # iterations of Newton's method for the stage itself after that
 LINEARISATIONS = 12  # of one stage
-REFUSED, SOLVED, CAPPED = range(
-    3
-)  # what came out of a stage: it cannot be swept, it is solved, its sweeps hit their cap
+REFUSED, SOLVED, STALLED = range(3)  # what came out of a stage: it cannot be swept, it is solved, its sweeps stall
 
 
 @jit_bare
@@ -67,26 +64,30 @@ def newton_stage(
 @jit_bare
 def sweep_stage(
     tables: Tables, k: int, memory: np.ndarray, work: Work, options: Options, bodies: Bodies, plan: Plan, room: Sweeping,
-    most: int,
-) -> tuple[int, float, int, int]:  # fmt: skip
+    first: int, count: int, most: int,
+) -> tuple[int, float, int, int, int]:  # fmt: skip
     """Evaluate stage k, linearise it, sweep, evaluate it again, and so on, at most so often, until it is solved.
 
-    What came out, the residual of the stage (SOLVED) or of the sweeps (CAPPED), linearisations and sweeps.
+    Where sweeps stall, it is interrupted. After the linearised stage was solved by other means, it is resumed with the number
+    of linearisations `first` and of contacts; else `first` is 0. What came out, the residual of the stage (SOLVED) or of the
+    sweeps (STALLED), linearisations, contacts and sweeps.
     """
-    call_all(tables, k, memory, work)
-    count = set_directions(tables, k, memory, work, bodies, plan, room)
-    if count < 0:
-        return REFUSED, np.inf, 0, 0
-    error = set_values(tables, k, memory, work, bodies, room, count, options.tolerance)
-    if error < GUESS * options.tolerance:
-        return SOLVED, error, 0, 0
     sweeps = 0
-    for n in range(1, most + 1):
-        done, residual = accelerated(room, count, options.tolerance, max(CAP, CAP_PER_CONTACT * count))
-        sweeps += done
+    if first == 0:
+        call_all(tables, k, memory, work)
+        count = set_directions(tables, k, memory, work, bodies, plan, room)
+        if count < 0:
+            return REFUSED, np.inf, 0, 0, 0
+        error = set_values(tables, k, memory, work, bodies, room, count, options.tolerance)
+        if error < GUESS * options.tolerance:
+            return SOLVED, error, 0, count, 0
+    for n in range(max(first, 1), most + 1):
+        if n != first:
+            done, residual = accelerated(room, count, options.tolerance, max(FIRST_SWEEPS, WORTH // max(count, 1)))
+            sweeps += done
+            if not residual < options.tolerance:
+                return STALLED, residual, n, count, sweeps
         take_step(room, count, bodies, memory)
-        if not residual < options.tolerance:
-            return CAPPED, residual, n, sweeps
         woken = call_again(tables, k, memory, work)
         anew = woken > 0  # contacts that have joined have no derivatives yet
         while True:
@@ -94,15 +95,15 @@ def sweep_stage(
                 call_all(tables, k, memory, work)
                 count = set_directions(tables, k, memory, work, bodies, plan, room)
                 if count < 0:
-                    return REFUSED, np.inf, n, sweeps
+                    return REFUSED, np.inf, n, 0, sweeps
             error = set_values(tables, k, memory, work, bodies, room, count, options.tolerance)
             within = room.gaps[0] == 0 or room.errors[0] < (DEAD + ENOUGH_GAP) * options.tolerance
             if error < options.tolerance and within:
-                return SOLVED, error, n, sweeps
+                return SOLVED, error, n, count, sweeps
             if anew or n % 2 == 1:  # what a step missed is small, so that derivatives serve twice
                 break
             anew = True
-    return REFUSED, np.inf, most, sweeps
+    return REFUSED, np.inf, most, count, sweeps
 
 
 class Crowd:
@@ -115,6 +116,7 @@ class Crowd:
         count = max((len(each.first) for each in self._bodies if each is not None), default=0)
         contacts = sum(kind.capacity for kind in program.numbering.kinds if kind.type.n["N"])
         self._room: Sweeping | None = sweeping(count, contacts) if count else None
+        self._sweep_stage = Direct(sweep_stage)
         self.after_cap: dict[str, int] = {}  # what solved the stages that sweeps did not
         self.stages, self.linearisations, self.sweeps, self.capped = 0, 0, 0, 0
         self.seconds_after_cap = 0.0
@@ -124,14 +126,26 @@ class Crowd:
         bodies, room = self._bodies[k], self._room
         if bodies is None or room is None:
             return np.inf
-        came_out, residual, linearised, sweeps = sweep_stage(
-            tables, k, memory, work, options, bodies, self._plan, room, LINEARISATIONS
-        )
-        self.linearisations, self.sweeps = self.linearisations + linearised, self.sweeps + sweeps
+        stage, linearised, count, patched = (tables, k, memory, work, options, bodies, self._plan, room), 0, 0, False
+        while True:
+            came_out, residual, linearised, count, sweeps = self._sweep_stage(*stage, linearised, count, LINEARISATIONS)
+            self.sweeps += sweeps
+            if came_out != STALLED:
+                break
+            patched = True
+            done, residual = relieve(room, count, options.tolerance, CAP)
+            self.sweeps += done
+            if not residual < options.tolerance:
+                take_step(room, count, bodies, memory)
+                break
+        self.linearisations += linearised
         if came_out == SOLVED:
-            self.stages += 1
-            return residual
-        if came_out == CAPPED:
+            if patched:
+                self._note("patches")
+            else:
+                self.stages += 1
+            return float(residual)
+        if came_out == STALLED:
             self.capped += 1
             begin = time.process_time()
             residual = self._after_cap(tables, k, memory, work, options, np.isfinite(residual))
