@@ -18,6 +18,7 @@ from stickslip.jit import entry
 BILATERAL, BILATERAL_DOT, VELOCITY = Field("g", G), Field("g_dot", G), Field("gamma", GAMMA)
 GAP, GAP_DOT, SLIP = Field("gap", N), Field("gap_dot", N), Field("slip", F)
 KINETIC, POTENTIAL = Field("kinetic", ONE), Field("potential", ONE)
+LOOP = "loop"  # what a program keeps: the compiled loop over rows
 OBSERVED = (BILATERAL, BILATERAL_DOT, VELOCITY, GAP, GAP_DOT, SLIP, KINETIC, POTENTIAL)
 
 APPLIED, DAMPING, MOVING, TRANSPORT = (Field(name, ONE) for name in ("applied", "damping", "moving", "transport"))
@@ -90,9 +91,11 @@ def observe(
     memory[: layout.parameters] = parameters
     if varying:
         inputs = np.concatenate([np.array(list(varying), np.int64), inputs])
-    rows = np.column_stack([*varying.values(), t, q, u])
+    rows = np.ascontiguousarray(np.column_stack([*varying.values(), t, q, u]), dtype=float)
     out = np.zeros((len(t), record.size))
     work = free.pop() if free else workspace(program)  # a thread takes one for itself
-    entry(run)(program.tables, 0, memory, work, inputs, record, rows, out)
+    program.kept.get(LOOP, run)(program.tables, 0, memory, work, inputs, record, rows, out)
+    if LOOP not in program.kept:
+        program.kept[LOOP] = entry(run)
     free.append(work)
     return {each.name: np.ascontiguousarray(out[:, at[each]]) for each in fields}
