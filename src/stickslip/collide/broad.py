@@ -22,14 +22,15 @@ SLACK = 0.25  # of the median radius, by which more pairs are kept than are clos
 class Neighbours(NamedTuple):
     """Pairs of shapes that were closer than a distance when their middles were there."""
 
-    codes: np.ndarray  # first * count + second, sorted
+    first: np.ndarray  # of each pair; pairs are sorted
+    second: np.ndarray
     middles: np.ndarray
     distance: float
 
 
 def nobody(shapes: int) -> Neighbours:
     """Neighbours that are not known yet."""
-    return Neighbours(np.zeros(0, np.int64), np.zeros((shapes, 3)), -np.inf)
+    return Neighbours(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((shapes, 3)), -np.inf)
 
 
 @jit
@@ -49,12 +50,11 @@ def close_ones(
     known: Neighbours, shapes: np.ndarray, bodies: np.ndarray, reach: np.ndarray, parts: np.ndarray, points: np.ndarray,
     middles: np.ndarray, margin: float,
 ) -> np.ndarray:  # fmt: skip
-    """The codes of neighbours that are closer than the margin now: the same whenever the neighbours were found."""
-    count, found, out = shapes.shape[0], 0, np.empty(known.codes.size, np.int64)
-    for c in range(known.codes.size):
-        code = known.codes[c]
-        if _close(shapes, bodies, reach, parts, points, middles, code // count, code % count, margin):
-            out[found] = code
+    """Which neighbours are closer than the margin now: the same pairs whenever the neighbours were found."""
+    found, out = 0, np.empty(known.first.size, np.int64)
+    for c in range(known.first.size):
+        if _close(shapes, bodies, reach, parts, points, middles, known.first[c], known.second[c], margin):
+            out[found] = c
             found += 1
     return out[:found]
 
@@ -63,8 +63,8 @@ def close_ones(
 def neighbours(
     shapes: np.ndarray, bodies: np.ndarray, reach: np.ndarray, apart: np.ndarray, parts: np.ndarray, points: np.ndarray,
     middles: np.ndarray, margin: float, dimension: int,
-) -> tuple[np.ndarray, float]:  # fmt: skip
-    """Codes first * count + second of the pairs that may touch, sorted, and up to which distance they are complete."""
+) -> tuple[np.ndarray, np.ndarray, float]:  # fmt: skip
+    """Both shapes of all pairs that may touch, sorted, and up to which distance they are complete."""
     count = shapes.shape[0]
     codes, found = np.empty(64 + 8 * count, np.int64), 0
     small = np.zeros(count, np.bool_)
@@ -115,7 +115,7 @@ def neighbours(
         following[i], head[place] = head[place], i
     out = codes[:found].copy()
     out.sort()
-    return out, margin
+    return out // count, out % count, margin
 
 
 @jit

@@ -122,23 +122,23 @@ def _margin(scene: Scene, room: Room, dt: float) -> float:
 def find_neighbours(scene: Scene, room: Room, dt: float) -> Neighbours:
     """Neighbours for the state that detection saw last, with pairs to spare for some steps."""
     middles = room.points[scene.first_middle :, :3].copy()
-    codes, distance = neighbours(
+    first, second, distance = neighbours(
         scene.shapes, scene.bodies, scene.reach, scene.apart, scene.parts, room.points, middles,
         _margin(scene, room, dt), scene.dimension,
     )  # fmt: skip
-    return Neighbours(codes, middles, distance)
+    return Neighbours(first, second, middles, distance)
 
 
 @jit
 def _search(scene: Scene, room: Room, known: Neighbours, speed: np.ndarray, margin: float, dt: float) -> int:
     """Neighbours that are close, and the narrow phase."""
-    shapes, count = scene.shapes, scene.shapes.shape[0]
+    shapes, first, second = scene.shapes, known.first, known.second
     middles = room.points[scene.first_middle :]
     pairs = close_ones(known, shapes, scene.bodies, scene.reach, scene.parts, room.points, middles, margin)
     for _ in range(SPREAD):
         reached = speed.copy()
         for k in range(pairs.size):
-            a, b = shapes[pairs[k] // count, BODY], shapes[pairs[k] % count, BODY]
+            a, b = shapes[first[pairs[k]], BODY], shapes[second[pairs[k]], BODY]
             if scene.bodies[a, 0] != FIXED:
                 reached[a] = max(reached[a], speed[b])
             if scene.bodies[b, 0] != FIXED:
@@ -147,7 +147,7 @@ def _search(scene: Scene, room: Room, known: Neighbours, speed: np.ndarray, marg
     world = _world(scene, room)
     room.found[0] = 0
     for k in range(pairs.size):
-        i, j = pairs[k] // count, pairs[k] % count
+        i, j = first[pairs[k]], second[pairs[k]]
         meet(world, i, j, scene.skin + SPEED * dt * (speed[shapes[i, BODY]] + speed[shapes[j, BODY]]))
     return room.found[0]
 

@@ -24,6 +24,8 @@ from stickslip.native.kernel import Kernel, compile_kernel
 from stickslip.native.lanes import LANES
 from stickslip.nonsmooth.foreign import CompiledCone, compiled_cone
 
+MANY_EQUAL = 64  # parts of one kind, from which on kernels for several of them at once are worth being compiled
+
 
 class ProgramBuilder:
     """Fills the tables, stage by stage."""
@@ -155,7 +157,7 @@ class ProgramBuilder:
             group |= {"unknowns": self._append_places(places)[0], "n_unknowns": len(places)}
             group |= {"instance": instances, "element": elements}
             number = self.tables.record("groups", **group)
-            if kind.detected:
+            if kind.detected or count >= MANY_EQUAL:
                 self.many.append((number, name, pattern))
                 slack = max(slack, LANES * group["n_out"])
             couplings.append(_couplings(pattern, laws, columns[: len(kind.members)]))

@@ -1,6 +1,6 @@
-"""Kernels for thousands of contacts: several at once, and values without derivatives.
+"""Kernels for thousands of contacts and bodies: several at once, and values without derivatives.
 
-They are compiled where contacts are many, once per type of contact, and give the same bits as the others.
+They are compiled where contacts are many, once per type of contact or body, and give the same bits as the others.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class ManyKernels(NamedTuple):
 
 
 def prepare_many(program: Program) -> None:
-    """Give the groups of detected contacts these kernels, unless they have them already."""
+    """Give the groups of detected contacts and of many bodies these kernels, unless they have them already."""
     if MANY in program.kept:
         return
     program.kept[MANY] = []

@@ -53,7 +53,7 @@ class Program:
     held: bool  # whether positions are moved onto them
     many: tuple[
         tuple[int, str, StagePattern], ...
-    ]  # groups of detected contacts, which may be many: number, stage, pattern
+    ]  # groups of detected contacts and of many equal parts: number, stage, pattern
     kept: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)  # by those who run it
 
     @property
