@@ -43,7 +43,7 @@ AFTERWARDS = 1500  # sweeps that may follow the robust solver
 # What comes after that: a name, the solver of the linearised stage, the share of the tolerance that it aims at, and how many
 # sweeps may follow.
 AFTER_CAP: tuple[tuple[str, Nearby, float, int], ...] = (
-    ("newton", by_newton, 0.5, 60),
+    ("newton", by_newton, 0.7, 60),
     ("robust", by_admm, 0.2, AFTERWARDS),
     ("less friction first", by_friction, 0.2, AFTERWARDS),
 )

@@ -11,6 +11,8 @@ far as d F(v + t d) stays negative, like an exact line search; |F|^2, which the 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from stickslip.jit import jit
@@ -35,7 +37,21 @@ INNER, INNER_LOCAL = 20, 10
 BACKTRACKS, SHORTEST = 6, 0.05
 LEFT = 0.3  # of the slope d F, that a line search may leave
 LARGEST_KAPPA = 1e8
-FAILURES = 6  # of proximal steps
+
+
+class Pace(NamedTuple):
+    """How kappa begins, grows after steps that were easy and shrinks after those that failed, and how many may fail in a row.
+
+    A step also fails if it does not lower the residual.
+    """
+
+    kappa: float
+    up: float
+    down: float
+    failures: int
+
+
+CAREFUL = Pace(1.0, 4.0, 16.0, 6)  # where the statuses of most contacts are still to be found
 
 
 @jit
@@ -134,10 +150,10 @@ def _unit(scales: Scales) -> float:
 
 @jit
 def newton(
-    op: Operator, laws: Laws, scales: Scales, r: np.ndarray, tol: float, kappa: float, outer: int, s: Scratch
+    op: Operator, laws: Laws, scales: Scales, r: np.ndarray, tol: float, pace: Pace, outer: int, s: Scratch
 ) -> tuple[float, int]:
     """Proximal Newton from r; residual and factorisations."""
-    elements = laws.element.size - 1
+    elements, kappa = laws.element.size - 1, pace.kappa
     C = np.empty((elements, MOST_ROWS, MOST_ROWS))
     V = np.empty((affordable(op, elements) + 1 if op.bodies else 1, s.g.size))
     error, factored, failures = error_of(op, laws, scales, r, s), 0, 0
@@ -172,12 +188,12 @@ def newton(
             else:
                 failures += 1
             if taken <= 4:
-                kappa = min(LARGEST_KAPPA, 4.0 * kappa)
+                kappa = min(LARGEST_KAPPA, pace.up * kappa)
         else:
             failures += 1
-            kappa /= 16.0
+            kappa /= pace.down
             x[:] = s.start
-        if failures >= FAILURES or not error < np.inf:
+        if failures >= pace.failures or not error < np.inf:
             break
     r[:] = s.best
     return least, factored

@@ -22,7 +22,7 @@ import numpy as np
 from stickslip.jit import jit
 from stickslip.nonsmooth.laws import Laws, project
 from stickslip.nonsmooth.measure import Scales, Scratch, error_of, set_beta
-from stickslip.nonsmooth.newton import OUTER, newton
+from stickslip.nonsmooth.newton import CAREFUL, OUTER, newton
 from stickslip.nonsmooth.operator import (
     Operator,
     add_element,
@@ -128,7 +128,7 @@ def robust(
             error, kappa, a, b = admm(op, laws, scales, r, kappa, 100 if k < 2 else 200, target, s)
             factored, steps = factored + a, steps + b
         if error > tol:
-            finished, a = newton(op, laws, scales, r, tol, 1.0, OUTER, s)
+            finished, a = newton(op, laws, scales, r, tol, CAREFUL, OUTER, s)
             factored += a
             if finished < error:
                 error = error_of(op, laws, scales, r, s)

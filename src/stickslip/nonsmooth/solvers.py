@@ -14,7 +14,7 @@ from stickslip.nonsmooth.in_turn import in_turn
 from stickslip.nonsmooth.magnify import magnified
 from stickslip.nonsmooth.measure import Scratch, error_of, scratch
 from stickslip.nonsmooth.modes import MOST_MODES, enumerate_modes, mode_count
-from stickslip.nonsmooth.newton import OUTER, newton
+from stickslip.nonsmooth.newton import CAREFUL, OUTER, newton
 from stickslip.nonsmooth.operator import size_of
 from stickslip.nonsmooth.polish import polish
 from stickslip.nonsmooth.problem import Problem
@@ -25,7 +25,7 @@ from stickslip.nonsmooth.sweeps import MEMORY, sweeps
 SMALLEST_TOL = 1e-13  # relative; rounding of W r + q reaches it
 ROUNDS, FEW_ROUNDS = 12, 3  # of ADMM and Newton
 FEW, MANY = 60, 20_000  # sweeps of the first rung; where the others have failed
-STIFF = 1e4  # kappa of Newton's method: so large that few proximal steps are needed
+STIFF = CAREFUL._replace(kappa=1e4)  # so large that few proximal steps are needed
 
 
 @dataclass(frozen=True)
