@@ -155,6 +155,41 @@ def test_enumeration_agrees_with_the_robust_method_and_proves_that_nothing_exist
     assert enumerate_modes(rod.laws, rod.W.toarray(), rod.q, np.ones(2))[0] is None
 
 
+UNMOVED = {"plane": np.zeros(2), "space": np.zeros(3), "normal alone": np.array([0.0, 1.0, 1.0])}
+
+
+@pytest.mark.parametrize("solver", ["auto", *SOLVERS])
+@pytest.mark.parametrize("diagonal", UNMOVED.values(), ids=UNMOVED)
+def test_a_contact_that_nothing_moves_is_not_solved_by_infinite_forces(diagonal, solver):
+    """u_N = -1 whatever r is. Beside a reaction of 1e16 the natural map r - project(r - u) is zero by rounding."""
+    problem = contacts(np.diag(diagonal), [-1.0, 2.0, 1.0][: diagonal.size], mu=[0.3])
+    if solver == "enumeration" and diagonal.size == 3:
+        return
+    found = solve(problem, solver)
+    assert not found.converged
+    assert found.residual == 0.5  # u_N over the largest free velocity
+    assert found.no_solution == (solver in ("auto", "enumeration") and diagonal.size == 2)
+
+
+def test_a_matrix_without_symmetry_is_solved():
+    """Positive definite, so that without friction the solution is unique: that of enumeration. With friction, laws hold."""
+    rng = np.random.default_rng(0)
+    for k in range(60):
+        n = int(rng.integers(1, 4))
+        B, S = rng.normal(size=(2, 2 * n, 2 * n))
+        problem = contacts(
+            B @ B.T + 0.1 * np.eye(2 * n) + S - S.T, rng.normal(size=2 * n), (k % 2) * rng.uniform(size=n)
+        )
+        found, known = solve(problem), solve(problem, "enumeration")
+        assert found.converged
+        assert known.converged
+        check(problem, found)
+        if k % 2 == 0:
+            assert np.allclose(found.reaction, known.reaction, atol=1e-5 * (1 + np.abs(known.reaction).max()))
+            for solver in ("newton", "gauss-seidel", "robust"):
+                assert np.allclose(solve(problem, solver).velocity, known.velocity, atol=1e-6)
+
+
 def test_redundant_reactions_are_of_minimum_norm():
     """Four corners of a box at rest: a quarter each, from zero."""
     problem = tower(1, heavy=1.0, tilt=0.0)
@@ -214,6 +249,15 @@ def test_local_file_with_bilateral_rows(tmp_path):
         assert set(file["fclib_local"]) >= {"W", "V", "R", "vectors", "info", "spacedim"}
     again = load_fclib(tmp_path / "local.hdf5")
     assert np.allclose(solve(again).velocity, solve(box).velocity, atol=1e-7)
+
+
+def test_a_coupling_without_symmetry_has_no_place_in_a_local_file(tmp_path):
+    W = np.eye(4)
+    W[0, 3] = 0.5
+    with pytest.raises(ss.OptionError, match="without symmetry"):
+        contacts(W, np.ones(4), [0.3], dimension=3, bilateral=1).save(tmp_path / "local.hdf5")
+    W[3, 0] = 0.5
+    contacts(W, np.ones(4), [0.3], dimension=3, bilateral=1).save(tmp_path / "local.hdf5")
 
 
 @pytest.mark.parametrize("radius", [0.0, 1e-18])
@@ -278,6 +322,17 @@ def test_bad_input_is_refused_by_name(tmp_path):
         lambda: solve(contacts(one, [1, 2, 3], [0.3]), "newtn"): "did you mean 'newton'",
         lambda: solve(contacts(one, [1, 2, 3], [0.3]), tol=1e-17): "smallest that makes sense",
         lambda: solve(contacts(one, [1, 2, 3], [0.3]), start=[1.0]): "start has 1 rows",
+        lambda: solve(contacts(one, [1, 2, 3], [0.3]), start=[1.0, np.nan, 0]): "start is not finite",
+        lambda: solve(contacts(one, [1, 2, 3], [0.3]), tol="x"): "tol = 'x' must be a number",
+        lambda: solve(contacts(one, [1, 2, 3], [0.3]), tol=np.nan): "tol = nan",
+        lambda: solve(5): "solve needs a Problem, as nonsmooth.contacts",
+        lambda: contacts(one, "ab", [0.3]): "q = 'ab' must be numbers",
+        lambda: contacts("ab", [1, 2, 3], [0.3]): "W = 'ab' must be a matrix",
+        lambda: contacts(one, [1, 2, 3], None): "mu is not finite",
+        lambda: contacts(one, [1, 2, 3], [0.3], bilateral=1.5): "bilateral = 1.5 must be a whole number",
+        lambda: contacts(one, [1, 2, 3], [0.3], bilateral=4): "from 0 to 3",
+        lambda: from_bodies(0 * one, one, [1, 2, 3], [0.3]): "M is singular",
+        lambda: from_bodies(one, one, [1, 2, 3], [0.3], w="x"): "w = 'x' must be numbers",
     }.items():
         with pytest.raises(ss.OptionError, match=words):
             make()
@@ -286,6 +341,13 @@ def test_bad_input_is_refused_by_name(tmp_path):
     (tmp_path / "text.hdf5").write_text("x")
     with pytest.raises(ss.ResultFileError, match="not an HDF5 file"):
         load_fclib(tmp_path / "text.hdf5")
+    for write in (tower(3).save, load_fclib):
+        with pytest.raises(ss.ResultFileError, match="is a folder; name a file in it"):
+            write(tmp_path)
+        with pytest.raises(ss.ResultFileError, match="5 is not the path of a file"):
+            write(5)
+    with pytest.raises(ss.ResultFileError, match=r"cannot write .*Choose another place"):
+        tower(3).save(tmp_path / "text.hdf5" / "problem.hdf5")
     with h5py.File(tmp_path / "empty.hdf5", "w"):
         pass
     with pytest.raises(ss.ResultFileError, match="neither"):

@@ -81,8 +81,10 @@ def test_saving_where_one_cannot_names_the_file(ball, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ResultFileError, match=r"cannot write .*ball\.h5.*Choose another place"):
         ball.save(tmp_path / "file" / "ball.h5")
-    with pytest.raises(ResultFileError, match="cannot write"):
+    with pytest.raises(ResultFileError, match=r"is a folder\. Name a file in it, such as .*run\.h5"):
         ball.save(tmp_path)
+    with pytest.raises(ResultFileError, match="5 is not the path of a file"):
+        ball.save(5)
 
 
 # --- files that are no result --------------------------------------------------------------------------------------

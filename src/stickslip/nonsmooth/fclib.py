@@ -12,6 +12,8 @@ Rows of a contact are N, T or N, T_1, T_2. A problem with friction of a constant
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from stickslip.errors import OptionError, ResultFileError
+from stickslip.nonsmooth import given
 from stickslip.nonsmooth.cones import BALL, CONE, NORMAL, ZERO
 from stickslip.nonsmooth.problem import Problem, contacts, from_bodies
 
@@ -33,9 +36,13 @@ def load_fclib(path: str | Path) -> Problem:
     >>> problem.n_contacts                                     # doctest: +SKIP
     286
     """
+    if not isinstance(path, str | PathLike):
+        raise ResultFileError(f"{path!r} is not the path of a file, such as 'problem.hdf5'")
     path = Path(path)
     if not path.exists():
         raise ResultFileError(f"{path}: there is no such file")
+    if path.is_dir():
+        raise ResultFileError(f"{path} is a folder; name a file in it")
     if path.suffix == ".dat":
         return _read_text(path)
     try:
@@ -110,8 +117,10 @@ def save_fclib(problem: Problem, path: str | Path) -> None:
     contact, size, balls = _order(problem)
     bilateral = np.flatnonzero(np.repeat(laws.kind == ZERO, laws.size))
     mu = laws.mu[balls]
-    with h5py.File(path, "w") as file:
-        is_global = problem.M is not None and problem.H is not None
+    is_global = problem.M is not None and problem.H is not None
+    if not is_global:
+        _require_symmetric(problem.W, contact, bilateral)
+    with _written(given.file_to_write(path)) as file:
         group = file.create_group("fclib_global" if is_global else "fclib_local")
         group["spacedim"] = np.array([size], np.int32)
         vectors = group.create_group("vectors")
@@ -137,6 +146,26 @@ def save_fclib(problem: Problem, path: str | Path) -> None:
         info = group.create_group("info")
         for key in ("title", "description", "math_info"):
             info[key] = problem.about.get(key, "")
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[h5py.File]:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with h5py.File(path, "w") as file:
+            yield file
+    except OSError as error:
+        raise ResultFileError(f"cannot write {path}: {error}. Choose another place, or free some space.") from error
+
+
+def _require_symmetric(W: sp.csr_matrix, contact: np.ndarray, bilateral: np.ndarray) -> None:
+    """The local form has one matrix V for both couplings of contacts and bilateral rows."""
+    V, other = W[contact][:, bilateral], W[bilateral][:, contact].T
+    if V.nnz + other.nnz and abs(V - other).max() > 1e-10 * max(abs(V).max(), abs(other).max()):
+        raise OptionError(
+            "W couples contacts and bilateral rows without symmetry, for which FCLIB's local form has no place; write the "
+            "problem with its bodies (from_bodies)"
+        )
 
 
 def _order(problem: Problem) -> tuple[np.ndarray, int, np.ndarray]:

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from stickslip.cone import Cone, projection_of
 from stickslip.errors import OptionError
+from stickslip.nonsmooth import given
 from stickslip.nonsmooth.cones import BALL, CONE, NORMAL, ZERO
 from stickslip.nonsmooth.foreign import CompiledCone, compiled_cone
 from stickslip.nonsmooth.graph import SIZE, graph_of
@@ -151,14 +152,14 @@ def contacts(
     """The local problem u = W r + q of contacts with Coulomb friction, then `bilateral` rows u = 0.
 
     A contact has the rows N, T in the plane and N, T_1, T_2 in space; `dimension` (2 or 3) is found from the sizes. A `cone`
-    takes the place of the ball |r_T| <= mu r_N, see `stickslip.Cone`.
+    takes the place of the ball |r_T| <= mu r_N, see `stickslip.Cone`. W need not be symmetric: forces that depend on
+    velocities make it so.
     """
-    mu, q = np.atleast_1d(np.asarray(mu, float)), np.asarray(q, float).ravel()
-    W = sp.csr_matrix(W, dtype=float)
+    W, q, mu = given.matrix("W", W), given.vector("q", q), given.friction(mu)
     if W.shape != (q.size, q.size):
         raise OptionError(f"W has shape {W.shape}, expected {(q.size, q.size)} for q of {q.size} rows")
+    bilateral = given.count("bilateral", bilateral, q.size)
     laws, cones = with_cone(coulomb(mu, q.size - bilateral, dimension, bilateral), cone)
-    _check_finite(W=W.data, q=q, mu=mu)
     return Problem(laws, W, q, names=tuple(names), about=about or {}, cones=cones)
 
 
@@ -176,24 +177,17 @@ def from_bodies(
     about: dict[str, str] | None = None,
 ) -> Problem:
     """The problem M v = f + H r, u = H^T v + w; columns of H are contacts (N, T, ...) and then `bilateral` constraints."""
-    M, H, f = sp.csc_matrix(M, dtype=float), sp.csc_matrix(H, dtype=float), np.asarray(f, float).ravel()
-    mu = np.atleast_1d(np.asarray(mu, float))
+    M, H = sp.csc_matrix(given.matrix("M", M)), sp.csc_matrix(given.matrix("H", H))
+    f, mu = given.vector("f", f), given.friction(mu)
     if M.shape != (f.size, f.size) or H.shape[0] != f.size:
         raise OptionError(f"M {M.shape} and H {H.shape} do not fit f of {f.size} rows")
-    w = np.zeros(H.shape[1]) if w is None else np.asarray(w, float).ravel()
+    given.regular(M)
+    w = np.zeros(H.shape[1]) if w is None else given.vector("w", w)
     if w.size != H.shape[1]:
         raise OptionError(f"w has {w.size} rows, expected {H.shape[1]}, one per column of H")
+    bilateral = given.count("bilateral", bilateral, w.size)
     laws, cones = with_cone(coulomb(mu, w.size - bilateral, dimension, bilateral), cone)
-    _check_finite(M=M.data, H=H.data, f=f, w=w, mu=mu)
     return Problem(laws, None, None, M, H, f, w, tuple(names), about or {}, cones=cones)
-
-
-def _check_finite(**arrays: np.ndarray) -> None:
-    for name, values in arrays.items():
-        if not np.isfinite(values).all():
-            raise OptionError(f"{name} is not finite")
-    if (arrays["mu"] < 0).any():
-        raise OptionError(f"mu = {arrays['mu'].min():g} is negative")
 
 
 def coulomb(mu: np.ndarray, rows: int, dimension: int | None = None, bilateral: int = 0) -> Laws:

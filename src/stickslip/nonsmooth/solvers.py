@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stickslip.errors import OptionError, unknown_name
+from stickslip.nonsmooth import given
 from stickslip.nonsmooth.disturbed import from_disturbed
 from stickslip.nonsmooth.in_turn import in_turn
 from stickslip.nonsmooth.magnify import magnified
@@ -282,11 +283,15 @@ def solve(
     >>> found.reaction.round(6).tolist(), found.velocity.round(6).tolist()
     ([2.0, -0.6], [0.0, 0.4])
     """
-    if not tol >= SMALLEST_TOL:
-        raise OptionError(f"tol = {tol!r} is below rounding; the smallest that makes sense is {SMALLEST_TOL:g}")
+    if not isinstance(problem, Problem):
+        raise OptionError(
+            f"solve needs a Problem, as nonsmooth.contacts, from_bodies and load_fclib make them, got {problem!r}; a System "
+            "is solved by stickslip.solve"
+        )
+    tol = given.tolerance(tol, SMALLEST_TOL)
     if solver != "auto" and solver not in SOLVERS:
         raise OptionError(unknown_name("solver", solver, [*SOLVERS, "auto"]))
-    r = np.zeros(problem.n_rows) if start is None else np.array(start, float).ravel()
+    r = np.zeros(problem.n_rows) if start is None else given.vector("start", start)
     if r.shape != (problem.n_rows,):
         raise OptionError(f"start has {r.size} rows, expected {problem.n_rows}")
     modes = mode_count(problem.laws)

@@ -48,7 +48,11 @@ def save(solution: Solution, path: str | Path, *, compress: bool = False) -> Pat
     """Write a result; see `Solution.save`."""
     import h5py
 
+    if not isinstance(path, str | os.PathLike):
+        raise ResultFileError(f"{path!r} is not the path of a file, such as 'ball.h5'")
     path = Path(path)
+    if path.is_dir():
+        raise ResultFileError(f"{path} is a folder. Name a file in it, such as {path / 'run.h5'}.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as unfinished, h5py.File(unfinished, "w") as file:
