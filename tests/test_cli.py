@@ -346,6 +346,19 @@ def test_a_sweep_over_an_argument_that_is_a_parameter_too(stick, own):
     assert Path("out/ball_sweep.csv").read_text().splitlines()[1:] == ["1.0,1.0", "2.0,2.0"]
 
 
+@pytest.mark.parametrize("as_json", [(), ("--json",)])
+def test_a_sweep_with_runs_that_fail_is_not_a_success(stick, own, as_json):
+    """The table is written with what there is; the exit code says that something is missing."""
+    over = ("--over", "w=1,1e400", "--measure", "final:q")
+    result = stick("sweep", "models/drop.py", *over, *as_json)
+    assert result.code == 1
+    assert Path("out/ball_sweep.csv").read_text().splitlines()[2].endswith("nan")
+    if as_json:
+        assert len(json.loads(result.out)["failed"]) == 1
+    else:
+        assert "2 runs, 1 failed" in result.out
+
+
 def test_what_a_sweep_refuses(stick, own):
     result = stick("sweep", "models/drop.py", "--over", "w=1,2", "--set", "w=3", "--measure", "max:q")
     assert result.code == 1

@@ -49,6 +49,41 @@ def test_states_can_be_kept_and_set():
             sim.state = ss.solve(ss.benchmarks.slider_crank(), 1e-3, 1e-4, progress=False).state
 
 
+@pytest.mark.parametrize("method", ["rattle", "generalized-alpha", "moreau"])
+def test_a_stepper_starts_from_a_state_or_a_solution(method):
+    """What follows is the rest of one uninterrupted run, bit for bit."""
+    crank = ss.benchmarks.slider_crank()
+    whole = ss.solve(crank, 4e-3, 1e-4, method=method, progress=False)
+    first = ss.solve(crank, 1e-3, 1e-4, method=method, progress=False)
+    for start in (first, first.state):
+        with ss.stepper(crank, 1e-4, method=method, start=start) as sim:
+            assert (sim.t, sim.q.tobytes()) == (first.t[-1], first.q[-1].tobytes())
+            rest = sim.run(4e-3)
+        assert rest.t.tobytes() == whole.t[10:].tobytes()
+        assert rest.u.tobytes() == whole.u[10:].tobytes()
+    for wrong, words in (
+        ({"t_start": 1.0}, "already says where to begin"),
+        ({"method": "theta"}, "cannot continue"),
+        ({"start": 5}, "must be a state"),
+    ):
+        with pytest.raises(ss.OptionError, match=words):
+            ss.stepper(crank, 1e-4, **{"method": method, "start": first} | wrong)
+
+
+def test_a_stepper_that_starts_from_a_state_has_its_controllers():
+    """Held outputs, what they remember, and their clock: the state is between two samples."""
+    system, *_ = cart()
+    counter = ss.SampledController(lambda t, q, u, n: ({"F": 1.0 + n}, n + 1), period=0.01, state=0)
+    with ss.stepper(system, 1e-3, controllers=[counter]) as sim:
+        sim.step(25)
+        kept = sim.state
+        sim.step(25)
+    with ss.stepper(system, 1e-3, controllers=[counter], start=kept) as again:
+        again.step(25)
+        assert again.u.tobytes() == sim.u.tobytes()
+        assert again.state.same(sim.state)
+
+
 def test_parameters_change_from_the_next_step_on():
     system, *_ = cart()
     with ss.stepper(system, 1e-3, parameters={"mu": 0.0}) as sim:

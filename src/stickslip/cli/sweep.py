@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from stickslip.cli.app import app
+from stickslip.cli.app import FAILED, app
 from stickslip.cli.common import (
     EndTime,
     JournalFile,
@@ -67,7 +67,10 @@ def sweep(
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
-    """Run a model for many values of its settings and parameters, and write a table of what is measured."""
+    """Run a model for many values of its settings and parameters, and write a table of what is measured.
+
+    Runs that fail have `nan` in the table and are listed; then the exit code is 1.
+    """
     from stickslip.studies.sweep import sweep as run
 
     asked = dict(_axis(text) for text in over)
@@ -115,10 +118,12 @@ def sweep(
             writer.writerow([*point.values(), *[repr(values.get(text, math.nan)) for text in measure]])
     if json:
         say_json({"runs": len(rows), "failed": failed, "file": str(table)})
-        return
-    for entry in failed[:5]:
-        say(f"failed: {entry['point']}: {entry['error']}", stderr=True)
-    say(f"{len(rows)} runs, {len(failed)} failed; wrote {table}")
+    else:
+        for entry in failed[:5]:
+            say(f"failed: {entry['point']}: {entry['error']}", stderr=True)
+        say(f"{len(rows)} runs, {len(failed)} failed; wrote {table}")
+    if failed:
+        raise typer.Exit(FAILED)
 
 
 def _split(

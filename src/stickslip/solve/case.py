@@ -22,6 +22,7 @@ from stickslip.schemes.spec import label, scheme_of
 from stickslip.solution import Solution, load
 from stickslip.solve.alarm import energy_alarm as warn_of_energy
 from stickslip.solve.checks import check_capability, check_start
+from stickslip.solve.continued import continued
 from stickslip.solve.detecting import DetectingRun
 from stickslip.solve.keeping import selection
 from stickslip.solve.options import (
@@ -123,7 +124,7 @@ class Case:
         progress, states, energy_alarm = shows_progress(progress), flag(states=states), flag(energy_alarm=energy_alarm)
         if part is not None and start is not None:
             t_start = None
-        state = self._continued(start, t_start, q0, u0)
+        state = continued(system, self.label, dt, start, t_start, q0, u0)
         t_0: Any = state.t if state is not None else 0.0 if t_start is None else t_start
         if not is_number(t_0):
             raise OptionError(f"t_start = {t_0!r} must be a finite number")
@@ -262,31 +263,6 @@ class Case:
             "options": {},
         }
         return {"system": self.system.name, "fingerprint": self.compiled.fingerprint, "call": call}
-
-    def _continued(self, start: State | Solution | None, t_start: Any, q0: Any, u0: Any) -> State | None:
-        """The state to start from, if it fits what is asked for."""
-        state = start.state if isinstance(start, Solution) else start
-        if state is None:
-            if start is not None:
-                raise OptionError(
-                    "start= is a solution without a state, written by another version; give q0= and u0= instead"
-                )
-            return None
-        if not isinstance(state, State):
-            raise OptionError(f"start = {start!r} must be a state, such as solution.state, or a solution")
-        if isinstance(start, Solution) and start.names.q != tuple(self.system.q_names):
-            raise OptionError(
-                f"start= is a solution of {start.provenance.get('system')!r}, whose coordinates have other names than those of "
-                f"{self.system.name!r}"
-            )
-        if t_start is not None or q0 is not None or u0 is not None:
-            raise OptionError("start= already says where to begin: leave out t_start, q0 and u0")
-        if (state.method, state.dt) != (self.label, self.dt):
-            raise OptionError(
-                f"start= is a state of method {state.method!r} with dt = {state.dt:g}, which {self.label!r} with dt = "
-                f"{self.dt:g} cannot continue; give q0=state.q, u0=state.u and t_start=state.t instead"
-            )
-        return state
 
 
 def _explained(run: Any, ready: Prepared, values: np.ndarray) -> Failure:

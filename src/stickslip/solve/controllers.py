@@ -61,6 +61,7 @@ class SteppedState(State):
 
     remembered: tuple[Any, ...]
     changed: Mapping[str, float]
+    outputs: tuple[str, ...]  # parameters that controllers have set
 
 
 class Controllers:
@@ -91,7 +92,9 @@ class Controllers:
         """A state that includes the controllers; their states may be objects that change, so they are copied."""
         if not self._all:
             return state
-        return SteppedState(**vars(state), remembered=tuple(deepcopy(self._x)), changed=dict(changed))
+        return SteppedState(
+            **vars(state), remembered=tuple(deepcopy(self._x)), changed=dict(changed), outputs=tuple(self._names)
+        )
 
     def go_back(self, state: State, changed: Mapping[str, float]) -> dict[str, float] | None:
         """Remember what they did at that state; all changed parameters then, or None if nothing is to be set.
@@ -101,6 +104,7 @@ class Controllers:
         if not isinstance(state, SteppedState) or len(state.remembered) != len(self._all):
             return None
         self._x = list(deepcopy(state.remembered))
+        self._names |= set(state.outputs)
         others = {name: value for name, value in changed.items() if name not in self._names}
         return others | {name: value for name, value in state.changed.items() if name in self._names}
 

@@ -24,6 +24,7 @@ from stickslip.schemes import Scheme
 from stickslip.schemes.spec import label, scheme_of
 from stickslip.solution import Solution
 from stickslip.solve.checks import check_capability, check_start, checked_parameters
+from stickslip.solve.continued import continued
 from stickslip.solve.controllers import Controllers, SampledController
 from stickslip.solve.detecting import DetectingRun
 from stickslip.solve.options import as_float, is_number, positive, subdivides, vector_of, whole
@@ -326,9 +327,10 @@ def stepper(
     dt: float,
     *,
     method: str | Scheme = "rattle",
-    t_start: float = 0.0,
+    t_start: float | None = None,
     q0: Any = None,
     u0: Any = None,
+    start: State | Solution | None = None,
     parameters: Mapping[str, float] | None = None,
     controllers: Sequence[SampledController] = (),
     tol: float = 1e-8,
@@ -341,8 +343,9 @@ def stepper(
 
     `sim.t`, `sim.q`, `sim.u` say where it is, `sim.set(F=2.0)` changes parameters, `sim.state` can be kept and set again,
     `sim.reset(u=...)` is a reset map, and `sim.run(t_end, stop=...)` advances to an event and returns that piece as a solution.
-    `controllers` act at their own rates; `on_failure` is that of `ss.solve`. All methods but event-driven, whose steps are
-    decided by events.
+    `start` is a state or a solution to continue from, bit for bit, as in `ss.solve`; a state of a stepper with controllers
+    includes them. `controllers` act at their own rates; `on_failure` is that of `ss.solve`. All methods but event-driven,
+    whose steps are decided by events.
 
     >>> import stickslip as ss
     >>> with ss.stepper(ss.benchmarks.bouncing_ball(), dt=1e-3) as sim:
@@ -355,32 +358,40 @@ def stepper(
     scheme = scheme_of(method, options)
     if not isinstance(system, System):
         raise OptionError(f"stepper needs a System, such as stickslip.benchmarks.slider_crank(), got {system!r}")
-    dt, tol, t_start = positive(dt=dt), positive(tol=tol), float(number("stepper", "t_start", t_start))
+    dt, tol = positive(dt=dt), positive(tol=tol)
+    state = continued(system, label(scheme), dt, start, t_start, q0, u0)
+    t_0 = state.t if state is not None else float(number("stepper", "t_start", 0.0 if t_start is None else t_start))
     ready = prepare(system)
     check_capability(scheme, ready.model)
     values = np.array(list(system.parameter_values(parameters).values()))
     q, u = vector_of(system.q_initial, q0, "q0"), vector_of(system.u_initial, u0, "u0")
-    values = starting_values(system, values, t_start, q, u, parameters)
+    if state is None:
+        values = starting_values(system, values, t_0, q, u, parameters)
+    else:
+        q, u = vector_of(q, state.q, "start.q"), vector_of(u, state.u, "start.u")
+        refuse_setting(system, parameters or {})
     scales = scales_of_model(ready, system)
     check_tolerance(tol, q, u, scales)
     initial_tol = positive(initial_tol=initial_tol) * scales.length
-    check_start(ready, scheme, dt, t_start, q, u, values, initial_tol)
+    check_start(ready, scheme, dt, t_0, q, u, values, initial_tol if state is None else None)
     steps, iterations = 2**62, whole(max_iterations=max_iterations)
-    subdivide = subdivides(on_failure, scheme)
-    start = Start(values, q, u, t_start, FOREVER, dt, steps, tol, iterations, 0.0, label(scheme), None, subdivide)
-    start = start._replace(sizes=row_sizes_of(ready, scales))
+    subdivide, begin = subdivides(on_failure, scheme), t_0 if state is None else state.t_start
+    first = Start(values, q, u, begin, FOREVER, dt, steps, tol, iterations, 0.0, label(scheme), state, subdivide)
+    first = first._replace(sizes=row_sizes_of(ready, scales))
     run: Any
     if collisions_of(system) is None:
-        run = scheme.start(program_of(system, scheme, switching=True), start)
+        run = scheme.start(program_of(system, scheme, switching=True), first)
     elif system.switches:
         raise MethodError(f"{system.name}: switches and detected contacts (Collisions) do not go together yet")
     else:
-        run = DetectingRun(system, scheme, start, system.parameter_values(parameters), initial_tol)
+        run = DetectingRun(system, scheme, first, system.parameter_values(parameters), initial_tol)
     if not isinstance(run, ProgramRun):
         raise MethodError(f"method {scheme.name!r} has no steps to be stepped by; take another one")
     if system.switches:
-        run = SwitchingRun.of(run, ready, initial_tol, None)
+        run = SwitchingRun.of(run, ready, initial_tol, state)
     sim = Stepper(ready, run, scheme, controllers, initial_tol)
     sim._changed = {name: float(value) for name, value in (parameters or {}).items()}
+    if state is not None:
+        sim.state = state  # and what controllers remember
     sim._complain()
     return sim
