@@ -20,6 +20,7 @@ from stickslip.nonsmooth.operator import Operator, multiply, solve_matrix
 MOST = 20  # iterations
 LOOSE = 1e-2  # relative residual of a direction
 WORTH = 1 / 3  # of a factorisation: what iterations may cost
+LEAST = 10  # iterations: fewer are rarely enough, and were lost (a wall of 100 bricks with a heavy top takes a fifth longer)
 
 
 @jit
@@ -30,7 +31,8 @@ def affordable(op: Operator, elements: int) -> int:
         squares += (op.graph.begin[j + 1] - op.graph.begin[j]) ** 2
     factor = 2 * SIZE**3 * (squares + blocks + n)
     iteration = 4 * SIZE**2 * (blocks + n) + 8 * 3 * SIZE * elements + 4 * MOST * SIZE * n
-    return min(MOST, int(WORTH * factor / iteration))
+    most = min(MOST, int(WORTH * factor / iteration))
+    return most if most >= LEAST else 0
 
 
 @jit
