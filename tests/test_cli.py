@@ -139,6 +139,7 @@ def test_run_takes_steps_and_time_from_the_benchmark_unless_told(stick, fake):
         "method": "rattle",
         "tol": 1e-8,
         "parameters": {},
+        "overwrite": False,
     }
     more = ["--method", "moreau", "--dt", "1e-4", "--t-end", "0.2", "--tol", "1e-10", "--set", "mu=0.1"]
     stick("run", "ball", *more, "--overwrite")
@@ -148,6 +149,7 @@ def test_run_takes_steps_and_time_from_the_benchmark_unless_told(stick, fake):
         "method": "moreau",
         "tol": 1e-10,
         "parameters": {"mu": 0.1},
+        "overwrite": True,
     }
 
 

@@ -67,7 +67,7 @@ def test_what_is_kept_is_what_would_have_been(whole, where, tmp_path, monkeypatc
 def test_files_are_as_small_as_what_they_keep(tmp_path):
     ball, sizes = ss.benchmarks.slider_crank(), {}
     for save in (None, ["q"]):
-        ss.solve(ball, 0.2, 1e-4, save=save, out=tmp_path / "run.h5", progress=False)
+        ss.solve(ball, 0.2, 1e-4, save=save, out=tmp_path / "run.h5", overwrite=True, progress=False)
         sizes[save is None] = (tmp_path / "run.h5").stat().st_size
     assert sizes[False] < 0.4 * sizes[True]
 
@@ -79,7 +79,7 @@ def test_a_run_that_keeps_little_is_continued(tmp_path):
     once = ss.solve(swing(), 1.0, 1e-3, **options)
     for name in ("ball.x", "hinge.angle", "floor.force", "tip"):
         assert np.asarray(longer[name]).tobytes() == once[name].tobytes()
-    ss.solve(swing(), 0.5, 1e-3, out=path, save_every=7, **options)
+    ss.solve(swing(), 0.5, 1e-3, out=path, overwrite=True, save_every=7, **options)
     with pytest.raises(ss.ResultFileError, match="save= left out"):
         ss.resume(path, swing(), t_end=1.0)
     assert [file.name for file in tmp_path.iterdir()] == ["run.h5"]

@@ -368,7 +368,7 @@ def test_other_values_of_parameters_are_not_resumed(tmp_path):
     ss.solve(declared(9.81), 0.1, 1e-2, out=path, progress=False)
     with pytest.raises(ss.OptionError, match=r"computed with g = 9.81, and this 'ball' has 1.62"):
         ss.resume(path, declared(1.62), t_end=0.2, progress=False)
-    ss.solve(declared(9.81), 0.1, 1e-2, parameters={"g": 1.62}, out=path, progress=False)
+    ss.solve(declared(9.81), 0.1, 1e-2, parameters={"g": 1.62}, out=path, overwrite=True, progress=False)
     longer = ss.resume(path, declared(5.0), t_end=0.2, progress=False)
     assert identical(longer, ss.solve(declared(1.62), 0.2, 1e-2, progress=False))
 
@@ -379,6 +379,37 @@ def test_an_interrupted_run_is_not_begun_again(tmp_path, monkeypatch):
     with pytest.raises(ss.OptionError, match=r"interrupted at t = .*; ss.resume\(.*run.h5', system\) continues it"):
         ss.solve(ball, 0.1, 1e-2, out=path, progress=False)
     assert identical(ss.resume(path, ball, progress=False), whole)
+
+
+def test_nothing_is_replaced_in_silence(tmp_path, monkeypatch):
+    """A result stays unless overwrite=True; what is not a result stays in any case; an empty file is nothing to lose."""
+    path, ball = tmp_path / "run.h5", ss.benchmarks.bouncing_ball()
+    path.touch()
+    whole = ss.solve(ball, 0.2, 1e-2, out=path, progress=False)
+    before = path.read_bytes()
+    with pytest.raises(
+        ss.OptionError, match=r"is a result that exists already: ss.resume\(.*overwrite=True replaces it"
+    ):
+        ss.solve(ball, 0.1, 1e-2, out=path, progress=False)
+    assert path.read_bytes() == before
+    assert len(ss.solve(ball, 0.1, 1e-2, out=path, overwrite=True, progress=False)) == 11
+    assert identical(ss.resume(path, ball, t_end=0.2, progress=False), whole)
+    notes = tmp_path / "notes.txt"
+    with h5py.File(tmp_path / "data.h5", "w") as file:
+        file["x"] = 1.0
+    notes.write_text("not to be lost")
+    for other in (notes, tmp_path / "data.h5"):
+        before = other.read_bytes()
+        for overwrite in (False, True):
+            with pytest.raises(ss.OptionError, match="exists and is not a stickslip result; choose another name"):
+                ss.solve(ball, 0.1, 1e-2, out=other, overwrite=overwrite, progress=False)
+        assert other.read_bytes() == before
+    with pytest.raises(ss.OptionError, match="overwrite = 1 must be True or False"):
+        ss.solve(ball, 0.1, 1e-2, out=path, overwrite=1)
+    path.unlink()
+    unfinished(tmp_path, monkeypatch)
+    assert len(ss.solve(ball, 0.1, 1e-2, out=path, overwrite=True, progress=False)) == 11
+    assert not part_of(path).exists()
 
 
 def test_two_processes_do_not_write_to_one_file(tmp_path, monkeypatch):

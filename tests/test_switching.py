@@ -76,7 +76,7 @@ def test_a_part_is_switched_and_runs_are_continued_bit_for_bit(tmp_path):
     for middle in (0.3, 0.7, 1.2):
         first = ss.solve(s, middle, **options)
         assert ss.solve(s, 1.5, start=first.state, **options).q.tobytes() == whole.q[len(first) - 1 :].tobytes()
-        ss.solve(s, middle, out=tmp_path / "run.h5", **options)
+        ss.solve(s, middle, out=tmp_path / "run.h5", overwrite=True, **options)
         longer = ss.resume(tmp_path / "run.h5", s, t_end=1.5, progress=False)
         assert longer.q.tobytes() == whole.q.tobytes()
         assert longer["grip"].tobytes() == whole["grip"].tobytes()

@@ -57,7 +57,9 @@ def run(
     dt, t_end = model.times(dt, t_end)
     method, tol = method or model.method, model.tol if tol is None else tol
     try:
-        solution = solve(system, t_end, dt, method=method, tol=tol, parameters=parameters, out=result)
+        solution = solve(
+            system, t_end, dt, method=method, tol=tol, parameters=parameters, out=result, overwrite=overwrite
+        )
     except (ConvergenceError, Interrupted) as stop:
         there = result if isinstance(stop, ConvergenceError) else part_of(result)
         _report(stop.solution, model.name, out, json, there)

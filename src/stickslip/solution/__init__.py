@@ -6,7 +6,7 @@
 ((101, 1), ('floor',))
 """
 
-from stickslip.solution.files import FORMAT_VERSION, load
+from stickslip.solution.files import FORMAT_VERSION, is_result, load
 from stickslip.solution.records import Energy, Names, NotKept, Stats
 from stickslip.solution.streamed import write_streamed
 from stickslip.solution.trajectory import ARRAYS, CATALOGUE, COMPUTED, Later, Solution
@@ -22,6 +22,7 @@ __all__ = [
     "NotKept",
     "Solution",
     "Stats",
+    "is_result",
     "load",
     "write_streamed",
 ]

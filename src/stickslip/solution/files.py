@@ -62,6 +62,17 @@ def save(solution: Solution, path: str | Path, *, compress: bool = False) -> Pat
     return path
 
 
+def is_result(path: Path) -> bool:
+    """Whether a file says that it is a stickslip result, of whatever version."""
+    import h5py
+
+    try:
+        with h5py.File(path, "r") as file:
+            return bool(file.attrs.get("format") == FORMAT)
+    except OSError:
+        return False
+
+
 def load(path: str | Path, *, system: System | None = None, mapped: bool = False, trusted: bool = False) -> Solution:
     """Read a solution that `Solution.save` or `ss.solve(..., out=)` wrote; also "run.h5.part", a run that is not finished.
 

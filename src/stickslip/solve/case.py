@@ -37,7 +37,7 @@ from stickslip.solve.options import (
     vector_of,
     whole,
 )
-from stickslip.solve.outfile import FileRecorder, fingerprint, finish, require_no_part
+from stickslip.solve.outfile import FileRecorder, claim_file, fingerprint, finish
 from stickslip.solve.prepared import Prepared, prepare, program_of
 from stickslip.solve.provenance import described
 from stickslip.solve.record import Recorder, check_memory
@@ -115,6 +115,7 @@ class Case:
         states: bool = False,
         energy_alarm: bool = True,
         out: str | Path | None = None,
+        overwrite: bool = False,
         progress: bool | None = None,
         part: PartFile | None = None,
         stop: Callable[[], bool] | None = None,
@@ -122,6 +123,7 @@ class Case:
         """One run; `part` is the unfinished file of a run that is resumed, `stop` ends a run that another thread makes."""
         system, scheme, dt = self.system, self.scheme, self.dt
         progress, states, energy_alarm = shows_progress(progress), flag(states=states), flag(energy_alarm=energy_alarm)
+        overwrite = flag(overwrite=overwrite)
         if part is not None and start is not None:
             t_start = None
         state = continued(system, self.label, dt, start, t_start, q0, u0)
@@ -136,7 +138,7 @@ class Case:
         if out is not None:
             out = out_path(out=out)
             if part is None:
-                require_no_part(out)
+                claim_file(out, overwrite)
         announce_first_compile(voice(progress))
 
         shared = self.compiled
@@ -309,7 +311,20 @@ def _unclosed(failure: Failure, solution: Solution) -> tuple[str, ...]:
 
 
 OF_A_CASE = ("dt", "method", "tol", "max_iterations", "prox", "initial_tol", "save_every", "on_failure")
-OF_A_RUN = ("t_end", "t_start", "q0", "u0", "start", "parameters", "save", "states", "energy_alarm", "out", "progress")
+OF_A_RUN = (
+    "t_end",
+    "t_start",
+    "q0",
+    "u0",
+    "start",
+    "parameters",
+    "save",
+    "states",
+    "energy_alarm",
+    "out",
+    "overwrite",
+    "progress",
+)
 
 
 def split_call(system: System, call: Mapping[str, Any]) -> tuple[Case, dict[str, Any]]:

@@ -37,6 +37,7 @@ def solve(
     energy_alarm: bool = True,
     on_failure: str = "raise",
     out: str | Path | None = None,
+    overwrite: bool = False,
     progress: bool | None = None,
     **options: Any,
 ) -> Solution:
@@ -57,7 +58,8 @@ def solve(
     two rows. save: what is kept, all if not given: names of arrays ("q", "u", "P_N", "energy", ...) and of quantities
     ("pin.angle", "floor.force"); time always is. states: keep `solution.states`, one for every row, from each of which a
     run can start (such a run is slower). out: a file, such as "run.h5", that the results go to while the run goes on; memory
-    does not grow with the number of steps, and `ss.resume` continues a run that was killed. energy_alarm: warn
+    does not grow with the number of steps, and `ss.resume` continues a run that was killed. overwrite: replace a result that is
+    there already, or a run that was interrupted; without it they are refused, and other files always are. energy_alarm: warn
     (`EnergyWarning`) if the energy rises although nothing puts it in. on_failure: what becomes of a step that cannot be
     solved, "raise" or "subdivide": then it is repeated in two halves, these again where they fail, down to dt/1024;
     `solution.t` stays as it is, percussions are those of all pieces, and `solution.stats.solved_by` counts such steps.
@@ -98,5 +100,6 @@ def solve(
         states=states,
         energy_alarm=energy_alarm,
         out=out,
+        overwrite=overwrite,
         progress=progress,
     )

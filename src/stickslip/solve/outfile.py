@@ -18,7 +18,7 @@ from stickslip.engine.narrow import widened
 from stickslip.engine.runs import ROUNDING, Rows, Run
 from stickslip.errors import OptionError, ResultFileError
 from stickslip.model.system import System
-from stickslip.solution import ARRAYS, Names, Solution, Stats, load, write_streamed
+from stickslip.solution import ARRAYS, Names, Solution, Stats, is_result, load, write_streamed
 from stickslip.solve.detecting import DetectingRun
 from stickslip.solve.found import as_contacts, as_rows
 from stickslip.solve.keeping import Selection, selection
@@ -260,8 +260,22 @@ def _require_later(path: Path, t_end: float, reached: float) -> None:
         raise OptionError(f"t_end = {t_end:g} is before t = {reached:g}, which {path} has reached; nothing was changed")
 
 
-def require_no_part(path: Path) -> None:
-    """A run that was interrupted is not lost because it is started again."""
+def claim_file(path: Path, overwrite: bool) -> None:
+    """Refuse to lose what lies where a run is going to write: a result, a run that was interrupted, or something else.
+
+    overwrite: results may be replaced. A file that is not a result never is: it was named by mistake.
+    """
+    if path.exists() and path.stat().st_size and not is_result(path):
+        raise OptionError(
+            f"out = {str(path)!r} exists and is not a stickslip result; choose another name, or delete it"
+        )
+    if overwrite:
+        return
+    if path.exists() and path.stat().st_size:
+        raise OptionError(
+            f"out = {str(path)!r} is a result that exists already: ss.resume({str(path)!r}, system, t_end=...) prolongs it, "
+            "overwrite=True replaces it, another name keeps both"
+        )
     file = part_of(path)
     if not file.exists():
         return
@@ -271,8 +285,8 @@ def require_no_part(path: Path) -> None:
         return  # there is nothing to lose
     if part.rows:
         raise OptionError(
-            f"{file} is a run that was interrupted at t = {part.t:g}; ss.resume({str(path)!r}, system) continues it. Delete "
-            "it to begin again"
+            f"{file} is a run that was interrupted at t = {part.t:g}; ss.resume({str(path)!r}, system) continues it, "
+            "overwrite=True begins again"
         )
 
 
