@@ -417,3 +417,23 @@ def test_a_ledger_of_a_synthetic_solution_closes():
     ledger = ss.energy_ledger(replace(plain, provenance={}), s)
     # q_1 = q_0 + dt (u_0 + u_1)/2 and constant M and W: the rules of the ledger are those of the scheme.
     assert np.abs(ledger.remainder).max() < 1e-15
+
+
+@pytest.mark.parametrize("file", [False, True])
+def test_pairs_without_friction_neither_stick_nor_slip(tmp_path, file):
+    """Two balls come to rest, on a rough floor and on a smooth one; the second has closed, and that is all."""
+    s, materials = ss.System("two balls"), {"rough": [], "smooth": []}
+    for k, (name, shapes) in enumerate(materials.items()):
+        shapes.append(s.add(ss.solid(name, ss.Sphere(ss.ground.point(k, 0, 0.1001), 0.1), density=1000)))
+    floor = ss.Plane([0, 0, 0], [0, 0, 1])
+    s.add(ss.Gravity([0, 0, -9.81]))
+    shapes = {"a": materials["rough"], "b": materials["smooth"], "floor": [floor]}
+    mu = dict.fromkeys(("a", "b", "floor", ("a", "b"), ("b", "floor")), 0.0) | {("a", "floor"): 0.3}
+    s.add(ss.Collisions("touch", shapes, friction=mu))
+    found = ss.solve(s, t_end=0.05, dt=1e-3, progress=False)
+    if file:
+        found = ss.load(found.save(tmp_path / "run.h5"))
+    kinds = {name: {e.kind for e in ss.events(found).of(contact=f"{name} - ground")} for name in materials}
+    assert "stick" in kinds["rough"]
+    assert "closing" in kinds["smooth"]
+    assert not kinds["smooth"] & {"stick", "slip", "reversal"}

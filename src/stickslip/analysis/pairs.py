@@ -16,7 +16,7 @@ MOST = 50_000_000  # numbers in a column table: pairs times rows
 def pairs_as_contacts(solution: Solution) -> Solution:
     """The solution with a column for each pair of shapes that came near: smallest gap, velocities there, all percussions.
 
-    Rows in which a pair is not near have no gap and no velocity (nan), and no percussion.
+    Rows in which a pair is not near have no gap and no velocity (nan), and no percussion. Pairs without friction have no slip.
 
     >>> import stickslip as ss
     >>> s = ss.System("ball")
@@ -47,15 +47,16 @@ def pairs_as_contacts(solution: Solution) -> Solution:
         half = 0.5 * np.diff(solution.t)[found.row - 1]
         gap[at] = (found.gap if velocity is found.after else -normal * half)[closest]
         speed[at], slip[at] = normal[closest], tangent[closest]
-    own = solution.names
+    rough = np.flatnonzero(~_frictionless(solution, found) | (np.abs(P_F).max(axis=(0, 2)) > 1e-10 * P_N.max(axis=0)))
+    slip, P_F, own = slip[:, rough], P_F[:, rough], solution.names
     wider = replace(
         own,
         contacts=(*own.contacts, *names),
-        friction=(*own.friction, *names),
-        friction_sizes=(*own.friction_sizes, *[d] * n),
-        friction_contact=(*own.friction_contact, *range(len(own.contacts), len(own.contacts) + n)),
+        friction=(*own.friction, *[names[k] for k in rough]),
+        friction_sizes=(*own.friction_sizes, *[d] * rough.size),
+        friction_contact=(*own.friction_contact, *(len(own.contacts) + rough).tolist()),
         contact_units=(*own.contact_units, *["m"] * n) if own.contact_units else (),
-        friction_units=(*own.friction_units, *["m"] * n) if own.friction_units else (),
+        friction_units=(*own.friction_units, *["m"] * rough.size) if own.friction_units else (),
     )
     return replace(
         solution,
@@ -69,12 +70,28 @@ def pairs_as_contacts(solution: Solution) -> Solution:
     )
 
 
+def _frictionless(solution: Solution, found: DetectedContacts) -> np.ndarray:
+    """Which pairs of shapes have mu = 0, as the run says; a stepper may have changed it, so percussions are looked at, too."""
+    low, high = _pairs(found)[:2]
+    said = solution.provenance.get("frictionless")  # not in older files
+    if said is None:
+        return np.zeros(low.size, bool)
+    material = np.array(said["material"] or [0] * len(found.labels), int)
+    smooth = {(int(i), int(j)) for i, j in said["pairs"]}
+    return np.array([(material[i], material[j]) in smooth for i, j in zip(low, high, strict=True)], bool)
+
+
 def pair_columns(found: DetectedContacts) -> tuple[tuple[str, ...], np.ndarray]:
     """Names of all pairs of shapes, in the order of the shapes, and which of them each contact is."""
+    low, high, column = _pairs(found)
+    return tuple(f"{found.labels[i]} - {found.labels[j]}" for i, j in zip(low, high, strict=True)), column
+
+
+def _pairs(found: DetectedContacts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All pairs of shapes, by their two numbers, and which of them each contact is."""
     low, high = found.shapes.min(axis=1, initial=len(found.labels)), found.shapes.max(axis=1, initial=0)
     codes, column = np.unique(low * len(found.labels) + high, return_inverse=True)
-    pairs = zip(codes // len(found.labels), codes % len(found.labels), strict=True)
-    return tuple(f"{found.labels[i]} - {found.labels[j]}" for i, j in pairs), column
+    return codes // len(found.labels), codes % len(found.labels), column
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import numpy as np
 
 from stickslip._version import __version__
 from stickslip.looks import look_of
+from stickslip.model.collisions import collisions_of
 from stickslip.model.system import System
 from stickslip.solve.prepared import compiled
 
@@ -29,6 +30,14 @@ def described(system: System, given: Mapping[str, float], save_every: int) -> di
         about["drawing"] = {"name": system.drawing.name, "parameters": dict(given)}
     if system.measures:
         about["measures"] = {name: sensor.unit for name, sensor in system.measures.items()}
+    collisions = collisions_of(system)
+    if collisions is not None:
+        smooth = np.argwhere(collisions.law_values(given)[:, :, 0] == 0).tolist()
+        if smooth:  # pairs of materials without friction, and the material of each shape where there are several
+            about["frictionless"] = {
+                "pairs": smooth,
+                "material": collisions.material if len(collisions.materials) > 1 else [],
+            }
     about["look"] = _look(system, given)
     return about
 
