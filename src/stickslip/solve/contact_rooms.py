@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from stickslip.engine.fields import Space
+from stickslip.engine.fields import EARLY, Field, Space
 from stickslip.engine.mechanics import PartType
 from stickslip.engine.numbering import Detected
 from stickslip.engine.program import Program
@@ -89,3 +89,17 @@ def labels_of(shapes: Iterable[Any]) -> list[str]:
         out.append(name if several[name] == 1 else f"{name}[{seen[name]}]")
         seen[name] += 1
     return out
+
+
+def places_of_a_step(program: Program, fields: list[Field]) -> tuple[list[slice], list[tuple[int, int, int]]]:
+    """Where these fields lie, which a step reads before it writes them: what is always there; of each kind of detected contacts
+    its number, the first place, and how many one contact has.
+    """
+    numbering, start = program.numbering, program.layout.start
+    fixed, moving = [], []
+    for each in [*fields, *[EARLY] * (EARLY in start)]:
+        fixed.append(slice(start[each], start[each] + numbering.declared[each.space]))
+        for k, kind in enumerate(numbering.kinds):
+            if kind.detected and each.space in kind.own:
+                moving.append((k, start[each] + kind.own[each.space], kind.type.n[each.space]))
+    return fixed, moving

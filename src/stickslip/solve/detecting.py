@@ -16,7 +16,7 @@ import numpy as np
 
 from stickslip.detected import DetectedContacts
 from stickslip.engine.failure import Failure
-from stickslip.engine.fields import DT, EARLY, PERCUSSIONS, T_0, T_1, Space
+from stickslip.engine.fields import DT, PERCUSSIONS, T_0, T_1, Space
 from stickslip.engine.program import Program
 from stickslip.engine.run import ProgramRun
 from stickslip.engine.runs import CHUNK_ROWS, Rows, Start
@@ -26,7 +26,7 @@ from stickslip.model.collisions import collisions_of
 from stickslip.model.system import System
 from stickslip.schemes import Scheme
 from stickslip.solve.contact_calls import calls_of_a_run
-from stickslip.solve.contact_rooms import ABLE, CODES, GIVEN, enough, labels_of, program_with_rooms
+from stickslip.solve.contact_rooms import ABLE, CODES, GIVEN, enough, labels_of, places_of_a_step, program_with_rooms
 from stickslip.solve.found import ContactTable
 from stickslip.solve.overlaps import FastBodies, nudged, pair_of, require_apart
 
@@ -197,16 +197,6 @@ class DetectingRun(ProgramRun):
         taken += [slice(first, first + counts[k] * size) for k, first, size in self._moving if counts[k]]
         return [(where, self.memory[where].copy()) for where in taken]
 
-    def _plan_snapshot(self) -> None:
-        """Where that lies: what is always there; of each kind of detected contacts the first number, and how many one has."""
-        numbering, start = self.program.numbering, self.program.layout.start
-        self._fixed, self._moving = [], []
-        for each in [*self.remembered, *[EARLY] * (EARLY in start)]:
-            self._fixed.append(slice(start[each], start[each] + numbering.declared[each.space]))
-            for k, kind in enumerate(numbering.kinds):
-                if kind.detected and each.space in kind.own:
-                    self._moving.append((k, start[each] + kind.own[each.space], kind.type.n[each.space]))
-
     def _back(self, snapshot: list[tuple[slice, np.ndarray]]) -> None:
         for where, values in snapshot:
             self.memory[where] = values
@@ -307,7 +297,7 @@ class DetectingRun(ProgramRun):
         if self._crowd is not None:
             self._past_crowds.append(self._crowd)
         self.tables, self._crowd = own_tables(program), None
-        self._plan_snapshot()
+        self._fixed, self._moving = places_of_a_step(program, list(self.remembered))
         fields = [each for each in self.remembered if each.space in (Space.N, Space.F)]
         self._homes, names = rooms_of(program, fields), [each.name for each in fields]
         self._given = {name: names.index(name) for name in GIVEN if name in names}
