@@ -42,6 +42,18 @@ def heap(far: int) -> ss.System:
     return s
 
 
+def in_flight() -> ss.System:
+    """Two balls above a floor, whose contacts are detected, and that meet nothing for a while."""
+    mass, inertia = ss.inertia.sphere(0.05, density=1000)
+    s, shapes = ss.System("two balls"), [ss.Plane([0, 0, 0], [0, 0, 1])]
+    for k in range(2):
+        ball = s.add(ss.RigidBody(f"ball {k}", mass=mass, inertia=inertia, position=[0, 0, 1000.0 + k]))
+        shapes.append(ss.Sphere(ball.point(), 0.05))
+    s.add(ss.Gravity([0, 0, -9.81]))
+    s.add(ss.Collisions("touch", shapes, friction=0.3))
+    return s
+
+
 def far_contacts(method: str, planes: int) -> float:
     """Time of a step with planes 100 m away, in units of one without."""
     times = []
@@ -70,6 +82,8 @@ def main() -> None:
         with ss.stepper(system, dt) as sim:
             few, many = (best(lambda n=n: sim.step(n), 500) for n in (1, 11))
             print(f"{f'stepper, one call, {name}':44} {1e6 * (few - (many - few) / 10):12.1f}")
+    with ss.stepper(in_flight(), 1e-3) as sim:
+        print(f"{'a step of two detected balls in flight':44} {1e6 * best(lambda: sim.step(100), 5) / 100:12.1f}")
     ball, n = ss.benchmarks.bouncing_ball(), 100_000
     heights = np.linspace(0.5, 1.5, n)[:, None]
     times = {}

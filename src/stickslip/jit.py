@@ -60,8 +60,8 @@ def entry(function: Callable) -> Callable:
 class Direct:
     """A compiled function that is called again and again with arguments of the same types, as those of one run are.
 
-    Numba looks at the types of all arguments in every call, which takes 10 to 40 us where tuples of arrays are among them.
-    Arrays must be contiguous, as that is part of their type; with others the call goes the usual way.
+    Numba looks at the types of all arguments in every call, which takes longer than a small call where tuples of arrays are
+    among them. Arrays must be contiguous, as that is part of their type; with others the call goes the usual way.
     """
 
     def __init__(self, function: Any):

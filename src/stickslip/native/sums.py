@@ -1,7 +1,7 @@
 """Sums of products of long rows, several in one pass, four numbers at a time.
 
-Numba adds such sums one number after the other, in 3.5 times the time, or in an order that depends on the machine. Here the
-order is fixed: four partial sums, then what is left over.
+Numba adds such sums one number after the other, or in an order that depends on the machine. Here the order is fixed: four
+partial sums, then what is left over.
 """
 
 from __future__ import annotations
