@@ -91,7 +91,7 @@ def test_the_memory_of_schemes():
     percussions = {each.name for each in PERCUSSIONS.fields}
     assert memory["moreau"] == memory["theta"] == {"q_0", "u_0"} | percussions
     assert memory["rattle"] == {"q_0", "u_0"} | {each.name for each in Multipliers("P_first").fields}
-    assert memory["half-explicit"] == {"q_0", "u_0", "gap_0"}
+    assert memory["half-explicit"] == {"q_0", "u_0", "open_0"}
     assert memory["schatzman-paoli"] == {"q_0", "w_0"} | percussions
     assert memory["generalized-alpha"] > {"q_0", "u_0", "a_0", "a_bar_0", "la_0.N", "la_bar_0.N"}
 

@@ -42,7 +42,11 @@ def equal(a, b):
     return all(np.array_equal(getattr(a, x), getattr(b, x)) for x in ("t", "q", "u", "P_N", "P_F", "gap"))
 
 
-@pytest.mark.parametrize("method", ["rattle", "moreau", "theta", "lobatto", "generalized-alpha", "half-explicit"])
+FACTS = {name: scheme().facts for name, scheme in ss.METHODS.items() if name != "event-driven"}
+ALL = [name for name, facts in FACTS.items() if facts.friction and facts.general_kinematics]
+
+
+@pytest.mark.parametrize("method", ALL)
 def test_sleep_changes_no_bit(method, monkeypatch):
     options = {"method": method, "progress": False, "energy_alarm": False}
     with_sleep = ss.solve(heap(), 0.8, 4e-3, **options)
@@ -79,9 +83,10 @@ def six_balls(far):
     return s
 
 
-@pytest.mark.parametrize("method", ["rattle", "moreau"])
+@pytest.mark.parametrize("method", ALL)
 def test_contacts_that_are_far_away_are_not_even_counted(method):
-    """With and without 240 planes far away, every step looks at as many instances and writes rows of as many numbers."""
+    """With and without 240 planes far away, every step looks at as many instances and writes rows of as many numbers, but for
+    a few of 150 where a jump of accelerations leads out of all boxes."""
     looked_at, columns = [], []
     for far in (0, 240):
         with ss.stepper(six_balls(far), 2e-3, method=method) as sim:
@@ -92,7 +97,8 @@ def test_contacts_that_are_far_away_are_not_even_counted(method):
             looked_at.append(seen)
             columns.append(rows.results.shape[1])
             assert run.program.step[:, 3][run.program.step[:, 0] == COPY].max(initial=0) <= sim.q.size
-    assert looked_at[0] == looked_at[1]
+    at_impacts = 4 if method in ("generalized-alpha", "half-explicit-adaptive") else 0  # accelerations, or steps, jump
+    assert looked_at[0] <= looked_at[1] <= looked_at[0] + 240 * at_impacts
     assert columns[0] == columns[1]
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stickslip.engine import tables as tb
-from stickslip.engine.naps import ALLOWED, FAR, NEAR, left_box, seen_first, settle, wake, wake_all
+from stickslip.engine.naps import ALLOWED, FAR, NEAR, left_box, left_outer_box, seen_first, settle, wake
 from stickslip.engine.newton import GUESS, allow_sweeps, back_to_start, workspace
 from stickslip.engine.residual import gather
 from stickslip.engine.tables import Tables
@@ -76,6 +76,24 @@ def evaluate(tables: Tables, k: int, memory: np.ndarray, work: Work) -> None:
             instance += 1
 
 
+@jit_inline
+def _copy(tables: Tables, memory: np.ndarray, what: int, a: int, b: int, c: int) -> None:
+    """One of the instructions that copy, see `tables`."""
+    if what == tb.COPY_OWN:
+        numbers, column = c // tb.MOST_ROWS % tb.MOST_ROWS, c % tb.MOST_ROWS
+        kind = tables.kinds[c // tb.MOST_ROWS**2]
+        for row in range(kind.first, kind.first + kind.count * kind.width, kind.width):
+            own = tables.dofs[row + column]
+            for i in range(own, own + numbers):
+                memory[b + i] = memory[a + i]
+        return
+    if what == tb.COPY_ROWS:
+        c = tables.kinds[c // tb.MOST_ROWS].count * (c % tb.MOST_ROWS)
+    source, target = memory[a : a + c], memory[b : b + c]
+    for i in range(c):
+        target[i] = source[i]
+
+
 @jit_bare
 def _run(
     code: np.ndarray,
@@ -100,22 +118,11 @@ def _run(
     while at < code.shape[0]:
         what, a, b, c = code[at, 0], code[at, 1], code[at, 2], code[at, 3]
         at += 1
-        if what == tb.COPY or what == tb.COPY_ROWS:
-            if what == tb.COPY_ROWS:
-                c = tables.kinds[c // tb.MOST_ROWS].count * (c % tb.MOST_ROWS)
-            source, target = memory[a : a + c], memory[b : b + c]
-            for i in range(c):
-                target[i] = source[i]
-        elif what == tb.COPY_OWN:
-            numbers, column = c // tb.MOST_ROWS % tb.MOST_ROWS, c % tb.MOST_ROWS
-            kind = tables.kinds[c // tb.MOST_ROWS**2]
-            for row in range(kind.first, kind.first + kind.count * kind.width, kind.width):
-                own = tables.dofs[row + column]
-                for i in range(own, own + numbers):
-                    memory[b + i] = memory[a + i]
+        if what == tb.COPY or what == tb.COPY_ROWS or what == tb.COPY_OWN:
+            _copy(tables, memory, what, a, b, c)
         elif what == tb.EVALUATE:
             if left_box(memory, work):
-                wake(tables, memory, work)
+                wake(tables, work, left_outer_box(memory, work))
             evaluate(tables, a, memory, work)
         elif what == tb.SOLVE:
             guess = GUESS if cycles == 0 and not resumed else 1.0
@@ -123,11 +130,9 @@ def _run(
             before = iterations[a]
             solved = call_apart(work.apart[SOLVE_STAGE], stage)
             while work.nap[FAR] + work.nap[NEAR] > 0 and (not solved or left_box(memory, work)):
-                if solved:
-                    wake(tables, memory, work)  # by where the stage led
-                else:
-                    wake_all(tables, work)
-                back_to_start(tables, a, memory, work, 1.0)
+                everyone = not solved or left_outer_box(memory, work)  # by where the stage led
+                back_to_start(tables, a, memory, work, 1.0)  # those who were awake; nobody has changed the others
+                wake(tables, work, everyone)
                 iterations[a] = before
                 solved = call_apart(work.apart[SOLVE_STAGE], stage)
             resumed = False
@@ -220,8 +225,7 @@ def advance(
             results[n + 1 - clock.row, i] = memory[record[i]]
         wider = work.nap[ALLOWED] == 1 and seen_first(memory, work)
         for c in range(carry.shape[0]):
-            for i in range(carry[c, 2]):
-                memory[carry[c, 1] + i] = memory[carry[c, 0] + i]
+            _copy(tables, memory, carry[c, 0], carry[c, 1], carry[c, 2], carry[c, 3])
         if wider:
             work.signals[WIDER] = 1
             return n + 1, -1

@@ -15,6 +15,7 @@ Interval = tuple[ca.SX, ca.SX]  # lower and upper bound
 
 INF = ca.SX(float("inf"))
 ANYTHING: Interval = (-INF, INF)
+CLEARLY = 1e-6  # a bound of a comparison, relative to the other one: far above rounding errors
 
 
 def bounds(function: ca.Function) -> ca.Function:
@@ -107,6 +108,40 @@ def _wave(f: Callable) -> Callable[[Interval], Interval]:
     return bound
 
 
+def _certainly(less: ca.SX, more: ca.SX) -> ca.SX:
+    """Whether the lower bound of a difference is positive, far beyond rounding errors of what it is the difference of."""
+    return less > CLEARLY * ca.fabs(more)
+
+
+def _less(a: Interval, b: Interval) -> Interval:
+    """1 if a < b for all of their values, 0 if for none."""
+    least, most = b[0] - a[1], b[1] - a[0]
+    return _certainly(least, most), 1 - _certainly(-most, least)
+
+
+def _both(a: Interval, b: Interval) -> Interval:
+    """The logical and; a number that is not zero counts as true."""
+    return _true(a)[0] * _true(b)[0], _true(a)[1] * _true(b)[1]
+
+
+def _true(a: Interval) -> Interval:
+    return _smallest(a) > 0, _largest(a) > 0
+
+
+def _not(a: Interval) -> Interval:
+    return 1 - _true(a)[1], 1 - _true(a)[0]
+
+
+def _where(condition: Interval, a: Interval) -> Interval:
+    """a where the condition holds, else 0."""
+    always, ever = _true(condition)
+    lower, upper = ca.fmin(a[0], 0), ca.fmax(a[1], 0)
+    return (
+        ca.if_else(always, a[0], ca.if_else(ever, lower, 0)),
+        ca.if_else(always, a[1], ca.if_else(ever, upper, 0)),
+    )
+
+
 UNARY: dict[int, Callable[[Interval], Interval]] = {
     ca.OP_ASSIGN: lambda a: a,
     ca.OP_NEG: _negate,
@@ -120,6 +155,7 @@ UNARY: dict[int, Callable[[Interval], Interval]] = {
     ca.OP_EXP: _rising(ca.exp),
     ca.OP_ATAN: _rising(ca.atan),
     ca.OP_TANH: _rising(ca.tanh),
+    ca.OP_NOT: _not,
 }
 BINARY: dict[int, Callable[[Interval, Interval], Interval]] = {
     ca.OP_ADD: _add,
@@ -128,6 +164,11 @@ BINARY: dict[int, Callable[[Interval, Interval], Interval]] = {
     ca.OP_DIV: lambda a, b: _multiply(a, _invert(b)),
     ca.OP_FMIN: lambda a, b: (ca.fmin(a[0], b[0]), ca.fmin(a[1], b[1])),
     ca.OP_FMAX: lambda a, b: (ca.fmax(a[0], b[0]), ca.fmax(a[1], b[1])),
+    ca.OP_LT: _less,
+    ca.OP_LE: _less,  # equality is not far beyond rounding errors
+    ca.OP_AND: _both,
+    ca.OP_OR: lambda a, b: _not(_both(_not(a), _not(b))),
+    ca.OP_IF_ELSE_ZERO: _where,
     ca.OP_HYPOT: lambda a, b: (
         ca.sqrt(_smallest(a) ** 2 + _smallest(b) ** 2),
         ca.sqrt(_largest(a) ** 2 + _largest(b) ** 2),

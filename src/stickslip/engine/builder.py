@@ -18,7 +18,7 @@ from stickslip.engine.layout import Layout
 from stickslip.engine.numbering import Kind, Numbering
 from stickslip.engine.ordering import elimination_order
 from stickslip.engine.pattern import LawPattern, StagePattern, function_of, updates_function
-from stickslip.engine.sleepers import FEWEST, Sleeper
+from stickslip.engine.sleepers import FEWEST, FIXED, Sleeper, Told
 from stickslip.engine.stage import NORMAL, ZERO, Stage
 from stickslip.native.kernel import Kernel, compile_kernel
 from stickslip.native.lanes import LANES
@@ -70,8 +70,8 @@ class ProgramBuilder:
 
     # -- evaluations -----------------------------------------------------------------------------------------------
 
-    def evaluation(self, name: str, sheets: Sequence[Stage]) -> int | None:
-        """Add the explicit updates of a stage; return its number."""
+    def evaluation(self, name: str, sheets: Sequence[Stage], in_step: bool) -> int | None:
+        """Add the explicit updates of a stage, of a step or of the time before; return its number."""
         fields = list(dict.fromkeys(each for sheet in sheets for each in sheet.updates))
         if not fields:
             return None
@@ -84,7 +84,8 @@ class ProgramBuilder:
                 continue
             key = " ".join(each.name for each in mine)
             function, used, silent = sheet.once(f"updates {key}", partial(updates_function, sheet, name, mine))
-            self._sleepers[k].evaluation(sheet, mine, used, silent)
+            if in_step:
+                self._sleepers[k].evaluation(sheet, mine, used)
             kernel = self._used(sheet.once(f"update kernel {key}", partial(compile_kernel, function)))
             once = {each for each in mine if each.space == Space.ONE and each in sheet.claims}  # the same for all
             roles = {each: tb.ONCE if each in once else tb.OWN if each.space in SPACES else tb.SUM for each in mine}
@@ -114,7 +115,7 @@ class ProgramBuilder:
 
     # -- problems --------------------------------------------------------------------------------------------------
 
-    def problem(self, name: str, sheets: Sequence[Stage]) -> int | None:
+    def problem(self, name: str, sheets: Sequence[Stage], in_step: bool) -> int | None:
         """Add the one-step problem of a stage; return its number, or None if it has no unknowns."""
         by_laws = {law.by for sheet in sheets for law in sheet.laws}
         for sheet in sheets:
@@ -151,7 +152,7 @@ class ProgramBuilder:
                 # friction belongs to the contact that its radius depends on: half as many nodes to put in order
                 own = next((j for j in law.dradius.unknown if j in normal), law.unknown)
                 nodes[columns[:, law.unknown : law.unknown + law.size]] = -1 - columns[:, own, None]
-            if not kind.detected:
+            if in_step and not kind.detected:
                 self._sleepers[k].problem(pattern, laws)
             group = self._group(name, k, kind, pattern, laws)
             group |= {"unknowns": self._append_places(places)[0], "n_unknowns": len(places)}
@@ -221,24 +222,30 @@ class ProgramBuilder:
 
     # -- contacts that are far away ------------------------------------------------------------------------------------
 
-    def sleepers(self, remembered: Sequence[Field]) -> np.ndarray:
+    def sleepers(self, told: Told) -> np.ndarray:
         """Add the kinds whose instances can be left out while they are far away; the places that decide whether they are."""
         watch = [np.zeros(0, np.int64)]
         for k, (kind, sleeper) in enumerate(zip(self.numbering.kinds, self._sleepers, strict=True)):
-            expressions = sleeper.bounded(remembered)
-            if expressions is None or kind.is_node or kind.detected or kind.capacity < FEWEST:
+            if kind.is_node or kind.detected or kind.capacity < FEWEST:
+                continue
+            far = sleeper.far(told)
+            if far is None:
                 continue
             bound_0 = self.tables.length["bounds"]
-            for sheet, expression in expressions:
+            for sheet, expression in far.positive:
                 function, used = function_of(sheet, "far", expression)
-                kernel = self._compiled(bounds(function))
-                inputs = {"inputs": self._inputs(kind, used), "n_in": function.nnz_in(), "n_out": function.nnz_out()}
-                self.tables.record("bounds", kernel=kernel.address, parameters=self.layout.parameters, **inputs)
+                kernel, places = self._compiled(bounds(function)), self._places(kind, used)
+                varies = np.repeat([each not in FIXED for each in used], [kind.type.n[x.space] for x in used])
+                inputs = np.vstack([places, self.numbering.places(kind, "parameters")])
+                role = np.full(len(inputs), tb.FIXED)
+                role[: len(places)][varies] = 0
+                first, _ = self._append_places(inputs, role)
+                self.tables.record(
+                    "bounds", kernel=kernel.address, inputs=first, n_in=function.nnz_in(), n_out=function.nnz_out()
+                )
                 self._needs(gaps=kernel.n_out)
-                places = self._places(kind, used)
-                watch.append((self.numbering.dofs(kind)[:, places[:, 1]] + places[:, 0]).ravel())
-            kept, fresh = sleeper.marks & set(remembered), (sleeper.marks | set(sleeper.updated)) - set(remembered)
-            some = {"silent": sleeper.silent, "mark": kept, "opened": fresh}
+                watch.append((self.numbering.dofs(kind)[:, places[varies, 1]] + places[varies, 0]).ravel())
+            some = {"silent": far.silent, "mark": far.marks, "opened": far.opened}
             fields = {key: sorted(each, key=str) for key, each in some.items()}
             ranges = {key: self._append_places(self._places(kind, each)) for key, each in fields.items()}
             limits = {f"{key}_{i}": each[i] for key, each in ranges.items() for i in (0, 1)}

@@ -51,6 +51,14 @@ def stages_of(items: Sequence[Step]) -> Iterator[StageFunction]:
             yield item
 
 
+def tests_of(items: Sequence[Step]) -> Iterator[Field]:
+    """The fields that decide between branches."""
+    for item in items:
+        if isinstance(item, If):
+            yield item.test
+            yield from tests_of((*item.then, *item.otherwise))
+
+
 @dataclass
 class _Walk:
     """On the way through a program: what is written so far, and what was read before, by whom."""

@@ -16,6 +16,8 @@ import math
 
 import numpy as np
 
+from stickslip.engine import tables as tb
+from stickslip.engine.bounds import CLEARLY
 from stickslip.engine.tables import Tables
 from stickslip.engine.work import Work
 from stickslip.jit import jit_bare, jit_inline
@@ -27,18 +29,36 @@ from stickslip.native.call import call_kernel
 # (`narrow`); how many these are, and those awake.
 ALLOWED, FAR, NEAR, STEPS, WAIT, HORIZON, SLEPT, OUTER_STEPS, OUTER_WAIT, LISTED, LEFT_OUT, LEFT_OUT_AWAKE = range(12)
 
-# Of work.box, for each place in the memory: the box that must not be left, the change per step, the inner and the outer box.
-CENTRE, RADIUS, PACE, INNER_CENTRE, INNER_RADIUS, OUTER_CENTRE, OUTER_RADIUS = range(7)
+# Of work.box, for each place in the memory: the box that must not be left, the change per step, the inner and the outer box,
+# and how much wider than others the outer one must be here, because it was left here before.
+CENTRE, RADIUS, PACE, INNER_CENTRE, INNER_RADIUS, OUTER_CENTRE, OUTER_RADIUS, WIDER = range(8)
 
 FIRST_WAIT, LONG_WAIT = 2, 64  # steps: after the start, and where nobody could sleep
 FIRST_HORIZON, LEAST_HORIZON, LONGEST_HORIZON = 64, 4, 2**20
 SHORT = 512  # a box that lasts for fewer steps is too small
 SMALLER = 3  # times a box is drawn anew, a quarter as wide, because fewer sleep in it than before
 LEAST = 1e-6  # radius of the box, relative to the coordinate
-CLEARLY = 1e-6  # lower bound of a gap, relative to its upper one: far above rounding errors
 LARGEST, SIZES, SMALLER_BY = 16.0, 3, 1 / 16  # radii of outer boxes, relative to 1 + the coordinate
+WIDER_BY, WIDEST = 16.0, 1e6  # where an outer box was left
 MANY = 4  # one in so many must sleep in the outer box
-OUTER_LONG_WAIT, SHORT_WAIT = 4096, 16  # steps: where too few could sleep in it, and where it was left soon
+OUTER_LONG_WAIT, OUTER_SHORT, SHORT_WAIT = (
+    4096,
+    8,
+    16,
+)  # steps: where too few could sleep in it; left soon, and what then
+
+
+@jit_inline
+def left_outer_box(memory: np.ndarray, work: Work) -> bool:
+    """Whether nobody may sleep; where that is so, the next outer box will be wider."""
+    if work.nap[FAR] == 0:
+        return True
+    left, box = False, work.box
+    for w in range(work.watch.size):
+        i = work.watch[w]
+        if not abs(memory[i] - box[OUTER_CENTRE, i]) <= box[OUTER_RADIUS, i]:
+            left, box[WIDER, i] = True, min(WIDER_BY * max(box[WIDER, i], 1.0), WIDEST)
+    return left
 
 
 @jit_bare
@@ -47,12 +67,12 @@ def settle(tables: Tables, memory: np.ndarray, work: Work, dt: int) -> None:
     nap = work.nap
     nap[STEPS] += 1
     nap[OUTER_STEPS] += 1
-    if nap[NEAR] == 0 and nap[FAR] == 1 and _left(memory, work, OUTER_CENTRE, OUTER_RADIUS):
+    if nap[NEAR] == 0 and nap[FAR] == 1 and left_outer_box(memory, work):
         wake_all(tables, work)
     if nap[NEAR] == 0 and nap[FAR] == 0 and nap[OUTER_STEPS] > nap[OUTER_WAIT]:
         _draw_outer(tables, memory, work, dt)
     if nap[NEAR] == 0 and nap[STEPS] >= nap[WAIT]:
-        _draw_inner(tables, memory, work)
+        _draw_inner(tables, memory, work, dt)
     if nap[LISTED] == 0:
         nap[LISTED], nap[LEFT_OUT_AWAKE] = 1, 0
         for i in range(nap[LEFT_OUT]):
@@ -63,14 +83,15 @@ def settle(tables: Tables, memory: np.ndarray, work: Work, dt: int) -> None:
 
 @jit_bare
 def _draw_outer(tables: Tables, memory: np.ndarray, work: Work, dt: int) -> None:
-    """The largest of a few boxes in which many sleep; in all of them the length of a step stays what it is."""
+    """The largest of a few boxes in which many sleep; in all of them a step may be shorter, but not longer than this one."""
     nap, share, asleep, instances = work.nap, LARGEST, 0, 0
     for s in range(tables.sleepers.size):
         instances += tables.kinds[tables.sleepers[s].kind].capacity
     for _ in range(SIZES):
         for w in range(work.watch.size):
             i = work.watch[w]
-            work.box[CENTRE, i], work.box[RADIUS, i] = memory[i], 0.0 if i == dt else share * (1.0 + abs(memory[i]))
+            wide = share * max(work.box[WIDER, i], 1.0) * (1.0 + abs(memory[i]))
+            work.box[CENTRE, i], work.box[RADIUS, i] = (memory[i], wide) if i != dt else (memory[i] / 2, memory[i] / 2)
         asleep = _leave_out(tables, memory, work)
         if MANY * asleep >= instances:
             break
@@ -91,7 +112,7 @@ def _draw_outer(tables: Tables, memory: np.ndarray, work: Work, dt: int) -> None
 
 
 @jit_bare
-def _draw_inner(tables: Tables, memory: np.ndarray, work: Work) -> None:
+def _draw_inner(tables: Tables, memory: np.ndarray, work: Work, dt: int) -> None:
     """A box as wide as the state has moved in a step times the horizon; within the outer one."""
     nap, box = work.nap, work.box
     if nap[HORIZON] == 0:  # first of all see how the state moves
@@ -105,14 +126,14 @@ def _draw_inner(tables: Tables, memory: np.ndarray, work: Work) -> None:
         i = work.watch[w]
         box[PACE, i] = abs(memory[i] - box[INNER_CENTRE, i]) / nap[STEPS]
         box[INNER_CENTRE, i], box[INNER_RADIUS, i] = memory[i], 0.5 * box[INNER_RADIUS, i]
-    asleep = _nap(tables, memory, work)
+    asleep = _nap(tables, memory, work, dt)
     for _ in range(SMALLER):
         if 8 * asleep >= 7 * nap[SLEPT]:
             break
         nap[HORIZON] = max(nap[HORIZON] // 4, LEAST_HORIZON)  # the box was too large for some
         for w in range(work.watch.size):
             box[INNER_RADIUS, work.watch[w]] = 0.0
-        asleep = _nap(tables, memory, work)
+        asleep = _nap(tables, memory, work, dt)
     nap[STEPS], nap[LISTED] = 0, 0
     nap[NEAR] = 1 if asleep > 0 else 0
     nap[WAIT] = 0 if asleep > 0 else LONG_WAIT
@@ -123,7 +144,7 @@ def _draw_inner(tables: Tables, memory: np.ndarray, work: Work) -> None:
 
 
 @jit_bare
-def _nap(tables: Tables, memory: np.ndarray, work: Work) -> int:
+def _nap(tables: Tables, memory: np.ndarray, work: Work, dt: int) -> int:
     """Leave out whoever can sleep in an inner box of the present horizon; how many these are."""
     box = work.box
     for w in range(work.watch.size):
@@ -134,6 +155,8 @@ def _nap(tables: Tables, memory: np.ndarray, work: Work) -> int:
         if work.nap[FAR] == 1:
             room = box[OUTER_RADIUS, i] - abs(memory[i] - box[OUTER_CENTRE, i])
             box[RADIUS, i] = min(box[RADIUS, i], room)
+        if i == dt:
+            box[CENTRE, i], box[RADIUS, i] = memory[i] / 2, memory[i] / 2
     return _leave_out(tables, memory, work)
 
 
@@ -188,7 +211,7 @@ def _can_sleep(tables: Tables, s: int, row: int, memory: np.ndarray, work: Work)
         for i in range(bound.n_in):
             place = tables.places[bound.inputs + i]
             at = place.start + dofs[row + place.column]
-            fixed = at < bound.parameters
+            fixed = place.role == tb.FIXED
             work.inputs[i] = memory[at] if fixed else work.box[CENTRE, at]
             work.inputs[bound.n_in + i] = 0.0 if fixed else work.box[RADIUS, at]
         call_kernel(bound.kernel, work.inputs, 0, work.gaps, 0)
@@ -223,9 +246,9 @@ def _back_to_outer(work: Work) -> None:
 
 
 @jit_bare
-def wake(tables: Tables, memory: np.ndarray, work: Work) -> None:
-    """Nobody sleeps where that is not allowed any more."""
-    if work.nap[FAR] == 0 or _left(memory, work, OUTER_CENTRE, OUTER_RADIUS):
+def wake(tables: Tables, work: Work, everyone: bool) -> None:
+    """Wake everyone, or those who sleep in the inner box only."""
+    if everyone:
         wake_all(tables, work)
         return
     for s in range(tables.sleepers.size):
@@ -247,7 +270,9 @@ def wake_all(tables: Tables, work: Work) -> None:
     """Nobody sleeps."""
     nap = work.nap
     if nap[FAR] == 1:
-        nap[OUTER_WAIT] = min(max(2 * nap[OUTER_WAIT], SHORT_WAIT), OUTER_LONG_WAIT) if nap[OUTER_STEPS] < SHORT else 0
+        nap[OUTER_WAIT] = (
+            min(max(2 * nap[OUTER_WAIT], SHORT_WAIT), OUTER_LONG_WAIT) if nap[OUTER_STEPS] < OUTER_SHORT else 0
+        )
         nap[OUTER_STEPS] = 0
     for s in range(tables.sleepers.size):
         kind = tables.kinds[tables.sleepers[s].kind]
@@ -268,4 +293,4 @@ def allow_naps(tables: Tables, work: Work) -> None:
         wake_all(tables, work)
         work.nap[:LEFT_OUT] = 0
         work.nap[ALLOWED], work.nap[WAIT] = 1, FIRST_WAIT
-        work.box[:] = 0.0
+        work.box[:WIDER] = 0.0

@@ -63,8 +63,7 @@ class NarrowRecord:
 def narrow_record(program: Program, widths: Mapping[str, int], record: np.ndarray) -> NarrowRecord | None:
     """For a program whose rows of results nothing changes after a step."""
     if STAYS not in program.kept:
-        carried = [np.arange(to, to + count) for _, to, count in program.carry.tolist()]
-        program.kept[STAYS] = not np.isin(np.concatenate([np.zeros(0, np.int64), *carried]), record).any()
+        program.kept[STAYS] = not np.isin(program.layout.places(*program.carried), record).any()
     return NarrowRecord(program, widths, record) if program.kept[STAYS] else None
 
 

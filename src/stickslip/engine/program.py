@@ -19,12 +19,13 @@ from stickslip.engine.builder import ProgramBuilder
 from stickslip.engine.dependence import dependence_of
 from stickslip.engine.derive import Model
 from stickslip.engine.fields import DT, SPACES, Field, Multipliers, expand
-from stickslip.engine.flow import If, Repeat, Step, check_claims, fields_of, memory_of, stages_of
+from stickslip.engine.flow import If, Repeat, Step, check_claims, fields_of, memory_of, stages_of, tests_of
 from stickslip.engine.layout import Layout, Sizes, lay_out
 from stickslip.engine.levels import positions_of
 from stickslip.engine.numbering import Detected, Numbering
 from stickslip.engine.pattern import StagePattern
 from stickslip.engine.sheets import sheets_of
+from stickslip.engine.sleepers import Told
 from stickslip.engine.stage import Stage, once
 from stickslip.native.kernel import Kernel
 from stickslip.nonsmooth.foreign import CompiledCone
@@ -40,7 +41,8 @@ class Program:
     tables: tb.Tables
     begin: np.ndarray  # instructions before the first step
     step: np.ndarray  # instructions of every step
-    carry: np.ndarray  # copies after it: (source, target, size)
+    carry: np.ndarray  # instructions after it: copies to the fields `carried`
+    carried: tuple[Field, ...]
     memory: tuple[Field, ...]  # what a step reads before it writes it
     decides_step: bool  # whether a stage gives dt a new value, so that the number of steps is not known beforehand
     solved: tuple[str, ...]  # names of the stages that are solved, in the order of `tables.problems`
@@ -106,12 +108,13 @@ def assemble(
 
     builder = ProgramBuilder(numbering, layout, dependence.dependent)
     solve, evaluate, guesses = {}, {}, {}
+    steps = set(stages_of(step))
     for stage in stages:
-        solve[stage] = builder.problem(stage.__name__, sheets[stage])
-        evaluate[stage] = builder.evaluation(stage.__name__, sheets[stage])
+        solve[stage] = builder.problem(stage.__name__, sheets[stage], stage in steps)
+        evaluate[stage] = builder.evaluation(stage.__name__, sheets[stage], stage in steps)
         guesses[stage] = {k: g for sheet in sheets[stage] for k, g in sheet.guesses.items() if g is not None}
 
-    watch = builder.sleepers(memory)
+    watch = builder.sleepers(Told(memory, copies, set(tests_of(step)), set(expand(results))))
 
     def code(items: Sequence[Step]) -> list[list[int]]:
         out: list[list[int]] = []
@@ -140,7 +143,8 @@ def assemble(
         tables=builder.tables.tables(),
         begin=_array(code(begin), 4),
         step=_array(code(step), 4),
-        carry=_array([_copy(layout, source, target)[1:] for target, source in copies.items()], 3),
+        carry=_array([c for to, of in copies.items() for c in _copies(numbering, layout, of, to, watch.size > 0)], 4),
+        carried=tuple(copies),
         memory=memory,
         decides_step=any(DT in sheet.updates for kinds in sheets.values() for sheet in kinds),
         solved=tuple(stage.__name__ for stage in stages if solve[stage] is not None),
@@ -177,10 +181,6 @@ def _copies(numbering: Numbering, layout: Layout, source: Field, target: Field, 
             rows = tb.MOST_ROWS * k + kind.type.n[space]
             out.append([tb.COPY_ROWS, start + kind.own[space], end + kind.own[space], rows])
     return out
-
-
-def _copy(layout: Layout, source: Field, target: Field) -> list[int]:
-    return [tb.COPY, layout.start[source], layout.start[target], layout.size[target]]
 
 
 def _check_claims(name: str, sheets: Sequence[Stage], numbering: Numbering) -> None:

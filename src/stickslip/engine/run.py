@@ -79,8 +79,8 @@ class ProgramRun(LoopCalls):
 
         self.program, self.tables, self.stages = program, program.tables, program.solved
         self.n_residuals = program.n_residuals
-        self.blank = blank_memory(program, self._sizes)
-        self.memory, self.work = self.blank.copy(), workspace(program)
+        self.memory, self.work = blank_memory(program, self._sizes), workspace(program)
+        self._blank: np.ndarray | None = None
         if self._sizes is not None:
             self.work.sizes[:] = row_sizes(program, self._sizes)
         self.limits = limits_of(program.numbering)
@@ -88,12 +88,21 @@ class ProgramRun(LoopCalls):
             program.kept[self.extra] = row_plan(program, self.extra)
         self.columns, self.record, self.remembered = program.kept[self.extra]
         self._narrow = None
-        if self.naps and program.watch.size and not self.extra:
+        if self.naps and program.watch.size:
             self.tables = own_tables(program)
             allow_naps(self.tables, self.work)
             if self.limits is None and (narrow := narrow_record(program, self.columns, self.record)) is not None:
                 self._narrow = narrow
                 narrow.tell(self.work)
+
+    @property
+    def blank(self) -> np.ndarray:
+        """The memory of a run that has not begun; parameters are missing."""
+        from stickslip.engine.levels import blank_memory
+
+        if self._blank is None:  # as large as the memory, and rarely needed
+            self._blank = blank_memory(self.program, self._sizes)
+        return self._blank
 
     def _count_up_to(self, count: int) -> None:
         """For iterations and residuals of so many steps."""

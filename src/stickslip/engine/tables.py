@@ -33,9 +33,10 @@ def _integers(*names: str) -> np.dtype:
 KIND = _integers("count", "capacity", "first", "width")
 
 # A place that depends on the instance: in the memory, or among the unknowns of a problem. `role`: outputs are added there
-# (SUM), but once for all instances (ONCE), or it belongs to this instance alone (OWN).
+# (SUM), but once for all instances (ONCE), or it belongs to this instance alone (OWN). An input of
+# bounds may be FIXED while a run lasts.
 PLACE = _integers("start", "column", "role")
-SUM, ONCE, OWN = range(3)
+SUM, ONCE, OWN, FIXED = range(4)
 
 # `n` unknowns, the first `n_smooth` of which are not determined by laws; where this problem's rows begin and end in the other
 # tables (the segments of the smooth unknowns up to `segment`). `order` is where its order of elimination begins, `band` the
@@ -106,9 +107,9 @@ PAIR = _integers(
 
 # A kind whose instances can be left out while they are far away: its places `silent` must be zero, its `mark`s positive, and
 # the lower bounds from `bound_0` on too; the places `opened` are then positive. A bound is a kernel of the centres and radii
-# of `n_in` places; those below `parameters` have no radius.
+# of `n_in` places; those that are FIXED have no radius.
 SLEEPER = _integers(*("kind", "silent_0", "silent_1", "mark_0", "mark_1", "opened_0", "opened_1", "bound_0", "bound_1"))
-BOUND = _integers("kernel", "n_in", "inputs", "n_out", "parameters")
+BOUND = _integers("kernel", "n_in", "inputs", "n_out")
 
 
 class Tables(NamedTuple):

@@ -120,7 +120,7 @@ def scratch(program: Program) -> Work:
         apart=np.zeros(4, np.int64 if COMPILED else object),
         nap=np.zeros(12, np.int64),
         watch=program.watch,
-        box=np.zeros((7, program.layout.total if program.watch.size else 0)),
+        box=np.zeros((8, program.layout.total if program.watch.size else 0)),
         all_rows=np.zeros(program.tables.dofs.size if program.watch.size else 0, np.int64),
         near_rows=np.zeros(program.tables.dofs.size if program.watch.size else 0, np.int64),
         near_count=np.zeros(program.tables.sleepers.size, np.int64),

@@ -35,15 +35,15 @@ from stickslip.errors import OptionError
 from stickslip.schemes.half_explicit import (
     CARRY,
     CLOSING,
-    GAP_0,
-    GAP_1,
+    OPEN_0,
+    OPEN_1,
     P_FORCES_0,
     P_FORCES_1,
     SPLIT,
     U_P,
     free_velocity,
     impact,
-    initial_gaps,
+    initial_contacts,
     position,
     record_forces,
 )
@@ -55,7 +55,7 @@ Sought = tuple[Field, Field]  # the velocity that is sought, and the one at whic
 
 SHIFT = Multipliers("P_held")
 U_Y, U_Z = Field("u_Y", U), Field("u_Z", U)
-OPEN_0, OPEN_1 = Field("open_0", N), Field("open_1", N)  # contacts that are open or opening
+FREE_0, FREE_1 = Field("free_0", N), Field("free_1", N)  # contacts that are open or opening
 
 
 def start(s: Stage) -> SymbolicState:
@@ -104,7 +104,7 @@ class HalfExplicitAcceleration(VelocityLevel):
     extra = SPLIT
 
     def begin(self) -> tuple[StageFunction, ...]:
-        return (initial_gaps,)
+        return (initial_contacts,)
 
     def step(self) -> tuple[StageFunction | If, ...]:
         smooth = (self.hold_prediction, self.end_activity, self.end_forces, trapezoidal_velocity, self.hold_velocity)
@@ -132,19 +132,19 @@ class HalfExplicitAcceleration(VelocityLevel):
 
     def start_activity(self, part: PartType, s: Stage) -> None:
         """Positive for contacts that are open or opening at the start (59)."""
-        s.update(OPEN_0, ca.fmax(part.g_N(*start(s)[:2]) - part.reach(s.q_0), part.g_N_dot(*start(s))))
+        s.update(FREE_0, ca.fmax(part.g_N(*start(s)[:2]) - part.reach(s.q_0), part.g_N_dot(*start(s))))
 
     def start_forces(self, part: PartType, s: Stage) -> None:
         """lambda_0 and u_P (54, 56)."""
-        self._forces(part, s, start(s), (U_P, U_0), P_FORCES_0, open_where=OPEN_0)
+        self._forces(part, s, start(s), (U_P, U_0), P_FORCES_0, open_where=FREE_0)
 
     def end_activity(self, part: PartType, s: Stage) -> None:
         """The same at the end."""
-        s.update(OPEN_1, ca.fmax(part.g_N(*end(s)[:2]) - part.reach(s.q_0), part.g_N_dot(*end(s))))
+        s.update(FREE_1, ca.fmax(part.g_N(*end(s)[:2]) - part.reach(s.q_0), part.g_N_dot(*end(s))))
 
     def end_forces(self, part: PartType, s: Stage) -> None:
         """lambda_1 and u_Y (57)."""
-        self._forces(part, s, end(s), (U_Y, U_P), P_FORCES_1, open_where=OPEN_1)
+        self._forces(part, s, end(s), (U_Y, U_P), P_FORCES_1, open_where=FREE_1)
 
     def _forces(
         self, part: PartType, s: Stage, state: SymbolicState, sought: Sought, forces: Multipliers, open_where: Field
@@ -196,7 +196,7 @@ class ExplicitVelocity(VelocityLevel):
         )
 
     def begin(self) -> tuple[StageFunction, ...]:
-        return (initial_gaps,)
+        return (initial_contacts,)
 
     def step(self) -> tuple[StageFunction | If, ...]:
         smooth = (self.end_forces, trapezoidal_velocity)
@@ -204,11 +204,11 @@ class ExplicitVelocity(VelocityLevel):
 
     def start_forces(self, part: PartType, s: Stage) -> None:
         """lambda_0 and u_P (54, 90, 92)."""
-        self._forces(part, s, start(s), (U_P, U_0), P_FORCES_0, open_where=GAP_0)
+        self._forces(part, s, start(s), (U_P, U_0), P_FORCES_0, open_where=OPEN_0)
 
     def end_forces(self, part: PartType, s: Stage) -> None:
         """lambda_1 and u_Y (91, 93)."""
-        self._forces(part, s, end(s), (U_Y, U_P), P_FORCES_1, open_where=GAP_1)
+        self._forces(part, s, end(s), (U_Y, U_P), P_FORCES_1, open_where=OPEN_1)
 
     def _forces(
         self, part: PartType, s: Stage, state: SymbolicState, sought: Sought, forces: Multipliers, open_where: Field

@@ -59,38 +59,42 @@ from stickslip.schemes.velocity_level import VelocityLevel, touch
 Q_E = Field("q_E", Q)
 U_P, U_E, U_F = Field("u_P", U), Field("u_E", U), Field("u_F", U)
 P_FORCES_0, P_FORCES_1, LAMBDA = Multipliers("P_0"), Multipliers("P_1"), Multipliers("Lambda")
-GAP_0, GAP_E, GAP_1 = Field("gap_0", N), Field("gap_E", N), Field("gap_1", N)
+OPEN_0, OPEN_E, OPEN_1 = (
+    Field("open_0", N),
+    Field("open_E", N),
+    Field("open_1", N),
+)  # 1 for contacts that are open, else 0
 CLOSING, CLOSING_E = Field("closing", N), Field("closing_E", N)
 IMPULSIVE = Field("impulsive", ONE)
 MEAN_FORCE = {x: Field(f"lambda_{x}", x) for x in SPACES}
 IMPULSE = {x: Field(f"Lambda_{x}", x) for x in SPACES}
 
-CARRY: Carry = {Q_0: Q_1, U_0: U_1, GAP_0: GAP_1}
+CARRY: Carry = {Q_0: Q_1, U_0: U_1, OPEN_0: OPEN_1}
 SPLIT = (*MEAN_FORCE.values(), *IMPULSE.values(), IMPULSIVE)
 
 
 # -- stages that all schemes of this family share ----------------------------------------------------------------------
 
 
-def initial_gaps(part: PartType, s: Stage) -> None:
-    """Gaps at the start; later ones are carried from step to step.
+def initial_contacts(part: PartType, s: Stage) -> None:
+    """Contacts that are open at the start; later this is carried from step to step.
 
     A contact that starts with a velocity into the obstacle counts as open: its first step is an impact.
     """
     gap = part.g_N(s.t_0, s.q_0) - touch(part, s)
-    approaches = (gap <= 0) * (part.g_N_dot(s.t_0, s.q_0, s.u_0) < -CLOSED * s.known(GAP_RATE))
-    s.update(GAP_0, ca.if_else(approaches, touch(part, s), gap))
+    approaches = part.g_N_dot(s.t_0, s.q_0, s.u_0) < -CLOSED * s.known(GAP_RATE)
+    s.update(OPEN_0, 1 - (gap <= 0) * (1 - approaches))
 
 
 def position(part: PartType, s: Stage) -> None:
-    """q_1 by the trapezoidal rule (51), its gaps, and which contacts close."""
+    """q_1 by the trapezoidal rule (51), which contacts are open there, and which close."""
     t_0, t_1, dt, q_0, u_M = s.t_0, s.t_1, s.dt, s.q_0, (s.u_0 + s.known(U_P)) / 2
     q_1 = s.position(
         Q_1, lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u_M) + part.qdot(t_1, q_1, u_M)), at=t_1
     )
-    gap_1 = part.g_N(t_1, q_1) - touch(part, s)
-    s.update(GAP_1, gap_1)
-    s.update(CLOSING, (s.known(GAP_0) > 0) * (gap_1 <= 0))
+    closed = part.g_N(t_1, q_1) - touch(part, s) <= 0
+    s.update(OPEN_1, 1 - closed)
+    s.update(CLOSING, s.known(OPEN_0) * closed)
 
 
 def free_velocity(part: PartType, s: Stage) -> None:
@@ -110,7 +114,7 @@ def impact(part: PartType, s: Stage) -> None:
     s.equation(part.M(t_1, q_1) @ (u_1 - u_F) - part.W(t_1, q_1) @ Lambda, for_=u_1)  # (114)
     s.zero(part.g_dot(*after), by=Lambda.g)
     s.zero(part.gamma(*after), by=Lambda.gamma)
-    s.normal(part.xi_N(after, before), Lambda.N, by=Lambda.N, open_where=GAP_1)  # (78)
+    s.normal(part.xi_N(after, before), Lambda.N, by=Lambda.N, open_where=OPEN_1)  # (78)
     s.friction(part.xi_F(after, before), Lambda.F, radius=part.radius(*after, Lambda.N, s.dt), by=Lambda.F)  # (110)
     _record(s, 0.0 * Lambda, Lambda, impulsive=1)
 
@@ -130,10 +134,10 @@ def _record(s: Stage, P: Percussions, Lambda: Percussions, impulsive: int) -> No
 
 
 def foresight(part: PartType, s: Stage) -> None:
-    """Gaps at q_E (120), and which contacts would close there."""
-    gap_E = part.g_N(s.t_1, euler(part, s)) - touch(part, s)
-    s.update(GAP_E, gap_E)
-    s.update(CLOSING_E, (s.known(GAP_0) > 0) * (gap_E <= 0))
+    """Which contacts are open at q_E (120), and which would close there."""
+    closed = part.g_N(s.t_1, euler(part, s)) - touch(part, s) <= 0
+    s.update(OPEN_E, 1 - closed)
+    s.update(CLOSING_E, s.known(OPEN_0) * closed)
 
 
 def euler(part: PartType, s: Stage) -> ca.SX:
@@ -165,7 +169,7 @@ def output(part: PartType, s: Stage) -> None:
     )  # (109)
     s.zero(part.g_dot(t_1, q_1, u_1), by=P.g)
     s.zero(part.gamma(t_1, q_1, u_1), by=P.gamma)
-    s.normal(part.g_N_dot(t_1, q_1, u_1), P.N, by=P.N, open_where=GAP_1)  # (117)
+    s.normal(part.g_N_dot(t_1, q_1, u_1), P.N, by=P.N, open_where=OPEN_1)  # (117)
     s.friction(part.gamma_F(t_1, q_1, u_1), P.F, radius=part.radius(t_1, q_1, u_1, P.N, dt / 2), by=P.F)  # (118)
     record_forces(s, 0.5 * s.known(P_FORCES_0) + P)
 
@@ -206,7 +210,7 @@ class HalfExplicit(VelocityLevel):
             raise OptionError(f'variant = {self.variant!r} of half-explicit is neither "galerkin" nor "brasey"')
 
     def begin(self) -> tuple[StageFunction, ...]:
-        return (initial_gaps,)
+        return (initial_contacts,)
 
     def step(self) -> tuple[StageFunction | If, ...]:
         impulsive = (free_velocity, impact)
@@ -217,4 +221,4 @@ class HalfExplicit(VelocityLevel):
 
     def prediction(self, part: PartType, s: Stage) -> None:
         """u_P and lambda_0, of contacts that are closed at the start."""
-        predict(part, s, open_where=GAP_0)
+        predict(part, s, open_where=OPEN_0)

@@ -26,13 +26,13 @@ from stickslip.schemes.half_explicit import (
     CARRY,
     CLOSING,
     CLOSING_E,
-    GAP_E,
+    OPEN_E,
     SPLIT,
     U_P,
     foresight,
     free_velocity,
     impact,
-    initial_gaps,
+    initial_contacts,
     output,
     position,
     predict,
@@ -85,7 +85,7 @@ class HalfExplicitAdaptive(VelocityLevel):
     extra = SPLIT
 
     def begin(self) -> tuple[StageFunction, ...]:
-        return (initial_gaps,)
+        return (initial_contacts,)
 
     def step(self) -> tuple[StageFunction | If, ...]:
         impulsive = (shorten, free_prediction, position, free_velocity, impact)
@@ -94,4 +94,4 @@ class HalfExplicitAdaptive(VelocityLevel):
 
     def prediction(self, part: PartType, s: Stage) -> None:
         """u_P and lambda_0, of contacts that are closed at q_E (140, 141)."""
-        predict(part, s, open_where=GAP_E)
+        predict(part, s, open_where=OPEN_E)

@@ -199,7 +199,7 @@ class Rattle(Scheme):
 def closed_contacts(part: PartType, s: Stage) -> None:
     """At the start, contacts with a velocity into the obstacle count as open: their first step is an impact."""
     gap, approach = part.g_N(s.t_0, s.q_0), -part.g_N_dot(s.t_0, s.q_0, s.u_0)
-    s.update(OPEN_0, ca.fmax(gap / s.known(GAP_SIZE), approach / s.known(GAP_RATE)) - CLOSED)
+    s.update(OPEN_0, ca.fmax(gap / s.known(GAP_SIZE), approach / s.known(GAP_RATE)) > CLOSED)
 
 
 def count_impacts(part: PartType, s: Stage) -> None:

@@ -225,10 +225,8 @@ class DetectingRun(ProgramRun):
         for code, k in zip(self._rooms, self._homes.types[:, KIND].tolist(), strict=True):
             self.tables.kinds["count"][k] = self._counts[code]
         new = before < 0
-        for name, f in self._given.items():
-            values, told = (self._new.gap[:n], new | True) if name == "gap_0" else (np.ones(n), new)
-            at = self._homes.fields[f, which, 0] + place
-            self.memory[at[told]] = values[told]
+        for f in self._given.values():
+            self.memory[(self._homes.fields[f, which, 0] + place)[new]] = 1.0
 
     def _look(self, q: np.ndarray, u: np.ndarray, dt: float) -> int:
         """Detect; there is room for all contacts afterwards."""
