@@ -96,12 +96,17 @@ def test_the_same_problem_in_the_same_measure(seed):
     assert error * scales.speed == pytest.approx(natural_map(s, len(s.z)), rel=1e-9)
 
 
-def test_contacts_that_stay_open_are_left_out():
+@pytest.mark.parametrize("forces_before", [False, True])
+def test_contacts_that_stay_open_are_left_out(forces_before):
+    """Whether they had forces in the step before, which they no longer have, or not."""
     s, rng = crowd()
     of_one_row_each(s)
     s.who[::7, STAYS_OPEN] = 1
     set_multipliers(s, rng)
-    s.u[::7, 0], s.z[::7], s.z_0[::7] = 1e300, 0.0, 0.0
+    s.u[::7, 0], s.z[::7] = 1e300, 0.0
+    if not forces_before:
+        s.z_0[::7] = 0.0
+    assert s.z_0[::7].any() == forces_before
     respond(s, len(s.z))
     op, laws, scales, rows = linearised(s, len(s.z))
     assert scales.speed < 1e6

@@ -77,18 +77,19 @@ def test_neighbours_that_were_found_before_give_the_same_contacts():
     assert found > 1000
 
 
-def _lattice():
+def _lattice(n=3, spacing=2.05, disorder=0.02, walls=False):
     R, random = 0.05, np.random.default_rng(0)
-    places = np.array([(i, j, k) for k in range(4) for j in range(3) for i in range(3)], float) * 2.05 * R
-    places += random.uniform(-0.02 * R, 0.02 * R, places.shape)
-    places[:, 2] += 1.05 * R
+    places = np.array([(i, j, k) for k in range(4) for j in range(n) for i in range(n)], float) * spacing * R
+    places += random.uniform(-disorder * R, disorder * R, places.shape)
+    places[:, 2] += max(1.05, 1.02 + 2 * disorder) * R
     s = ss.System("pile")
     mass, inertia = ss.inertia.sphere(R, density=1000)
     balls = s.add_many(ss.RigidBody("ball", mass=mass, inertia=inertia), position=places)
     s.add(ss.Gravity([0, 0, -9.81]))
-    s.add(
-        ss.Collisions("pile", [*[ss.Sphere(b.point(), R) for b in balls], ss.Plane([0, 0, 0], [0, 0, 1])], friction=0.3)
-    )
+    low, high = [-1.2 * R, -1.2 * R, 0], [((n - 1) * spacing + 1.2) * R] * 2 + [0]
+    sides = [(low, [1, 0, 0]), (low, [0, 1, 0]), (high, [-1, 0, 0]), (high, [0, -1, 0])] if walls else []
+    planes = [ss.Plane(point, normal) for point, normal in [([0, 0, 0], [0, 0, 1]), *sides]]
+    s.add(ss.Collisions("pile", [*[ss.Sphere(b.point(), R) for b in balls], *planes], friction=0.3))
     return s
 
 
@@ -118,7 +119,7 @@ def test_what_comes_after_the_cap_finds_the_same_motion(solvers, monkeypatch):
         np.testing.assert_allclose(sim.contacts.percussion.sum(axis=0), swept[1].percussion.sum(axis=0), atol=1e-6)
 
 
-def test_patches_find_what_sweeps_find():
+def test_patches_find_what_sweeps_find(monkeypatch):
     """After three sweeps the rest is left to patches: the same motion, and velocities that belong to the multipliers."""
     crowd = importlib.import_module("stickslip.engine.crowd")
     values = importlib.import_module("stickslip.engine.contact_values")
@@ -140,6 +141,16 @@ def test_patches_find_what_sweeps_find():
             sweeps.natural_map(room, count)
             patches._solve_patch(room, count, patch, 1, options.tolerance)
             assert (room.z[:count] != before).any()
+            with monkeypatch.context() as patched:
+                ends = room.who[:count, :2]
+                touched = np.unique(ends[:5])
+                ring = np.isin(ends, touched[touched < len(room.inverse)]).any(axis=1).sum()
+                patched.setattr(patches, "MOST", int(ring))
+                assert patches._solve_patch(room, count, patch, 3, options.tolerance) == 1  # there is room for one ring
+                patched.setattr(patches, "MOST", int(ring) - 1)
+                assert patches._solve_patch(room, count, patch, 1, options.tolerance) == 0
+            room.z[:], room.v[:] = z, v
+            sweeps.accelerated(room, count, options.tolerance, 3)
             done, residual = patches.relieve(room, count, options.tolerance, 5000)
             assert residual < options.tolerance
             np.testing.assert_allclose(room.v, found, atol=2e-5)
@@ -154,6 +165,20 @@ def test_patches_find_what_sweeps_find():
         sim._run._crowd._sweep_stage = compare
         sim.step(4)
     assert len(solved) >= 3
+
+
+@pytest.mark.parametrize("method, most", [("rattle", 1.3), ("moreau", 1.1)])
+def test_contacts_that_may_close_take_part_at_once(method, most):
+    """Each contact that joins later costs another solve; a velocity is compared with a velocity, a gap with a path."""
+    with ss.stepper(_lattice(5, 2.2, 0.08, walls=True), dt=1e-3, tol=1e-6, method=method) as sim:
+        sim.step(130)
+        crowd = sim._run._crowd
+        stages, linearisations = crowd.stages, crowd.linearisations
+        sim.step(150)
+        solved = crowd.stages - stages
+        assert solved >= 140
+        assert crowd.linearisations - linearisations < most * solved
+        assert sim._run.work.near[0] == 0.0  # for whoever evaluates a stage next
 
 
 def test_rooms_grow_without_symbols(monkeypatch):

@@ -74,11 +74,11 @@ def linearised(s: Sweeping, count: int) -> tuple[Operator, Laws, Scales, np.ndar
         F.append(np.ascontiguousarray(force[here]))
     first, slips = np.cumsum(here.ravel()).reshape(-1, 3)[takes_part, 0] - 1, own[takes_part] > 0
     laws = _laws(first, own[takes_part], slips, numbers[takes_part])
-    f, z_0 = np.einsum("bij,bj->bi", M, s.free), s.z_0[:count][here]
+    f, z = np.einsum("bij,bj->bi", M, s.v[:n]), s.z[:count][here]  # without the forces of contacts that stay open
     of = np.repeat(np.arange(len(first)), 1 + own[takes_part])
     for body, force in zip(bodies, F, strict=True):
         there = body[of] >= 0
-        np.subtract.at(f, body[of][there], (force * z_0[:, None])[there])
+        np.subtract.at(f, body[of][there], (force * z[:, None])[there])
     none, offset = np.zeros(0, np.int64), s.u[:count][here]
     a, b = bodies
     op = Operator(

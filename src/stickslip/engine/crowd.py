@@ -26,6 +26,7 @@ from stickslip.engine.contact_state import (
 from stickslip.engine.contact_sweeps import accelerated
 from stickslip.engine.contact_values import set_values, take_step, worst_gap
 from stickslip.engine.crowd_kernels import prepare_many
+from stickslip.engine.fields import N
 from stickslip.engine.local import evaluate_stage
 from stickslip.engine.newton import GUESS
 from stickslip.engine.patches import FIRST_SWEEPS, WORTH, relieve
@@ -38,6 +39,9 @@ from stickslip.native.call import call_apart
 from stickslip.nonsmooth.nearby import Nearby, by_admm, by_friction, by_newton
 
 FEW = 40  # contacts, below which Newton's method is faster
+NEAR = (
+    0.3  # of the speed of the fastest body, or of its way: contacts that would open by less than this take part at once
+)
 CAP = 7000  # sweeps of one solve, between patches
 AFTERWARDS = 1500  # sweeps that may follow the robust solver
 # What comes after that: a name, the solver of the linearised stage, the share of the tolerance that it aims at, and how many
@@ -113,6 +117,8 @@ class Crowd:
         prepare_many(program)
         self._bodies = [bodies_of(program, k) for k in range(len(program.tables.problems))]
         self._plan = plan_of(program)
+        self._of_gaps = [any(each.space == N for each in fields) for fields in program.positions]
+        self._near = [0.0] * len(self._of_gaps)
         count = max((len(each.first) for each in self._bodies if each is not None), default=0)
         contacts = sum(kind.capacity for kind in program.numbering.kinds if kind.type.n["N"])
         self._room: Sweeping | None = sweeping(count, contacts) if count else None
@@ -121,9 +127,17 @@ class Crowd:
         self.stages, self.linearisations, self.sweeps, self.capped = 0, 0, 0, 0
         self.seconds_after_cap = 0.0
 
+    def expect(self, speed: float, dt: float) -> None:
+        """Which open contacts take part in a step from its beginning: every one that joins later costs another solve.
+
+        Stages of gaps compare with a distance, stages of velocities with a velocity.
+        """
+        self._near = [NEAR * speed * (dt if gaps else 1.0) for gaps in self._of_gaps]
+
     def solve(self, tables: Tables, k: int, memory: np.ndarray, work: Work, options: Options) -> float:
         """Solve stage k; its residual, or inf if sweeps do not help: then the memory is as it was."""
         bodies, room = self._bodies[k], self._room
+        work.near[0] = self._near[k]
         if bodies is None or room is None:
             return np.inf
         stage, linearised, count, patched = (tables, k, memory, work, options, bodies, self._plan, room), 0, 0, False
@@ -140,6 +154,7 @@ class Crowd:
                 break
         self.linearisations += linearised
         if came_out == SOLVED:
+            work.near[0] = 0.0
             if patched:
                 self._note("patches")
             else:
@@ -151,6 +166,7 @@ class Crowd:
             residual = self._after_cap(tables, k, memory, work, options, np.isfinite(residual))
             self.seconds_after_cap += time.process_time() - begin
             if residual < options.tolerance:
+                work.near[0] = 0.0
                 return residual
         Unknowns(tables, k, memory).set(work.start)
         return np.inf

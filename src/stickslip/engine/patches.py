@@ -4,7 +4,8 @@ A stage of thousands of contacts rarely stalls as a whole. After 400 sweeps over
 still miss the tolerance: their forces must change by the size of a self-stress until one of them slips, and a sweep moves them
 by a velocity of the size of the tolerance. Newton's method for the contacts of the bodies concerned (a patch) takes that way in
 one go. Then sweeps spread what has changed, and so on. Where the same contacts are left over, the patch grows by the next
-neighbours. `bench/piles.py` prints how many stages need patches, and how many are left to what comes after them.
+neighbours, as far as it has room. `bench/piles.py` prints how many stages need patches, and how many are left to what comes
+after them.
 """
 
 from __future__ import annotations
@@ -18,22 +19,21 @@ from stickslip.nonsmooth.nearby import by_newton
 
 # A patch takes about as long as so many times a sweep over one contact; no more often is one worth its time.
 WORTH = 300_000
-FIRST_SWEEPS, MORE_SWEEPS = 400, 90  # at least, before the first patch and between two
+FIRST_SWEEPS, MORE_SWEEPS = 400, 150  # at least, before the first patch and between two
 SHARE, AIM = 0.3, 0.3  # of the tolerance: what a contact of a patch misses, and what the patch is solved to
-MOST_BAD, MOST = 300, 1000  # contacts that miss it, and of a patch: with more of them sweeps go on
+MOST_BAD, MOST = 300, 400  # contacts that miss it, and of a patch: with more of them sweeps go on
 
 
 def relieve(s: Sweeping, count: int, goal: float, most: int) -> tuple[int, float]:
     """Patches and sweeps in turn, after sweeps have stalled; at most so many sweeps, and the residual."""
-    done, rings, left = 0, 1, np.zeros(0, np.int64)
+    done, rings, left = 0, 0, np.zeros(0, np.int64)
     residual = natural_map(s, count)
     while done < most and residual < np.inf:
         missed = s.violated[:count]
         bad, worst = missed > SHARE * goal, np.flatnonzero(missed > goal)
         rings = rings + 1 if np.isin(worst, left, assume_unique=True).any() else 1
-        left = worst
-        if np.count_nonzero(bad) < MOST_BAD:
-            _solve_patch(s, count, bad, rings, goal)
+        rings = _solve_patch(s, count, bad, rings, goal) if np.count_nonzero(bad) < MOST_BAD else 0
+        left = worst if rings else worst[:0]
         more, residual = accelerated(s, count, goal, max(MORE_SWEEPS, WORTH // (2 * count)))
         done += more
         if residual < goal:
@@ -41,23 +41,29 @@ def relieve(s: Sweeping, count: int, goal: float, most: int) -> tuple[int, float
     return done, residual
 
 
-def _solve_patch(s: Sweeping, count: int, bad: np.ndarray, rings: int, goal: float) -> None:
-    """Solve bad contacts together with all contacts of their bodies, and with those of their neighbours, so many times."""
-    ends, bodies = s.who[:count, [FIRST, SECOND]], len(s.inverse)
-    chosen = bad
-    for _ in range(rings):
+def _solve_patch(s: Sweeping, count: int, bad: np.ndarray, rings: int, goal: float) -> int:
+    """Solve bad contacts with all contacts of their bodies, and with those of their neighbours, so many times: `rings`.
+
+    As many rings as a patch has room for, which is returned; 0: the bad contacts alone are too many.
+    """
+    ends, bodies, chosen, done = s.who[:count, [FIRST, SECOND]], len(s.inverse), bad, 0
+    while done < rings:
         touched = np.zeros(bodies + 1, np.bool_)
         touched[ends[chosen]] = True
         touched[bodies] = False  # the ground
-        chosen = touched[ends].any(axis=1)
+        larger = touched[ends].any(axis=1)
+        if np.count_nonzero(larger) > MOST:
+            break
+        chosen, done = larger, done + 1
+    if not done:
+        return 0
     here, own = np.flatnonzero(chosen), np.unique(ends[chosen])
     own = own[own < bodies]
-    if len(here) > MOST:
-        return
     patch = _patch(s, here, own)
     find_start(by_newton, patch, len(here), AIM * goal)
     if natural_map(patch, len(here)) < s.violated[here].max():
         s.z[here], s.v[own] = patch.z, patch.v[:-1]
+    return done
 
 
 def _patch(s: Sweeping, here: np.ndarray, own: np.ndarray) -> Sweeping:
@@ -71,5 +77,5 @@ def _patch(s: Sweeping, here: np.ndarray, own: np.ndarray) -> Sweeping:
         patch.who[:, column] = number[s.who[here, column]]
     for name in ("inverse", "diagonal", "A"):
         getattr(patch, name)[:] = getattr(s, name)[own]
-    patch.free[:], patch.z_0[:] = s.v[own], s.z[here]
+    patch.free[:], patch.v[:-1], patch.z_0[:] = s.v[own], s.v[own], s.z[here]
     return patch

@@ -47,7 +47,7 @@ class Work(NamedTuple):
     filled: np.ndarray  # outputs up to here are in use
     outputs: np.ndarray  # of all kernels
     gaps: np.ndarray
-    near: np.ndarray  # gaps below this one are not idle: 0, or more where contacts wait to be closed by others
+    near: np.ndarray  # gaps, or velocities, below this one are not idle: 0, or more where many contacts may join
     offset: np.ndarray  # by instance: where its outputs begin, or IDLE
     x: np.ndarray  # by unknown: STATE
     start: np.ndarray  # of the iterations, by unknown

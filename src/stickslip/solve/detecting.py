@@ -30,7 +30,6 @@ from stickslip.solve.contact_rooms import ABLE, CODES, GIVEN, enough, labels_of,
 from stickslip.solve.found import ContactTable
 from stickslip.solve.overlaps import FastBodies, nudged, pair_of, require_apart
 
-NEAR = 0.3  # of the way of the fastest body: open gaps below this one are solved for too where contacts are many
 MANY_BODIES = 200  # are swept whatever contacts there are: most of them are free
 NEAR_SHAPES = 0.5  # of the smallest shape: contacts of many bodies that are so close will soon be there
 # What a state holds besides the fields of the program.
@@ -125,7 +124,9 @@ class DetectingRun(ProgramRun):
             u_0 = self._state()[1].copy()
             self._detect(self.clock.step)
             self.crowd = self._crowd_for(int(self._new.found[0]))
-            self.work.near[0] = 0.0 if self.crowd is None else NEAR * self.clock.step * self._room.fastest[0]
+            self.work.near[0] = 0.0
+            if self.crowd is not None:
+                self.crowd.expect(float(self._room.fastest[0]), self.clock.step)
             if self._fast is not None:
                 self._fast.warn(u_0, self.clock.step, self.scheme.name)
             pieces.append(super().step(1))
