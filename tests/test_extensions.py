@@ -48,7 +48,7 @@ class ImplicitMidpoint(Scheme):
         s.equation(part.M(t_M, q_M) @ (u_1 - s.u_0) - s.dt * part.h(t_M, q_M, u_M) - part.W(t_M, q_M) @ P, for_=u_1)
         s.zero(part.g_dot(*after), by=P.g)
         s.zero(part.gamma(*after), by=P.gamma)
-        s.normal(part.xi_N(after, before), P.N, by=P.N, open_where=GAP)
+        s.normal(s.xi_N(after, before), P.N, by=P.N, open_where=GAP)
         s.friction(part.xi_F(after, before), P.F, radius=part.radius(*after, P.N, s.dt), by=P.F)
 
 

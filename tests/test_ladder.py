@@ -90,12 +90,8 @@ def test_sliding_of_order_two_gives_way_where_it_has_no_solution():
     assert what == "valid"
 
 
-@pytest.mark.parametrize("method", ["moreau", "rattle"])
-def test_contacts_that_jam_are_named(method):
-    """A ball falls into a groove that is steeper than friction allows it to leave; with restitution it shall leave it.
-
-    In the plane enumeration proves that this step has no solution. Without restitution the ball stays.
-    """
+def groove() -> ss.System:
+    """A ball falls into a groove that is steeper than friction allows it to leave."""
     s, R, a = ss.System("groove"), 0.1, 0.3
     s.add(ss.Gravity([0, 0, -9.81]))
     mass, inertia = ss.inertia.sphere(R, mass=1.0)
@@ -106,12 +102,53 @@ def test_contacts_that_jam_are_named(method):
         wall = ss.Plane([0, 0, 0], [side * np.cos(a), 0, np.sin(a)])
         s.add(ss.Contact(name, ss.Sphere(ball.point(), R), wall, friction=1.0, restitution=e))
     s.add(ss.Contact("far", ss.Sphere(ball.point(), R), ss.Plane([0, 0, -5], [0, 0, 1]), friction=1.0))
+    return s
+
+
+STEPPING = [n for n, m in ss.METHODS.items() if m().facts.friction and m.compile is ss.Scheme.compile]
+
+
+@pytest.mark.parametrize("method", [n for n in STEPPING if n != "moreau-variational"])
+def test_contacts_that_jam_impact_without_restitution(method):
+    """With restitution the ball shall leave the groove, and nothing can make it: the run is the one with e = 0, and says so."""
+    s = groove()
+    with pytest.warns(ss.ImpactWarning, match=r"contacts jam.*in the step to t = 0\.00\d, in 1 stages in all"):
+        stops = ss.solve(s, 0.1, 1e-3, method=method, progress=False)
+    assert stops.stats.solved_by["jam without restitution"] == 1
+    assert stops.stats.residuals.max() < 1e-8
+    plastic = ss.solve(s, 0.1, 1e-3, method=method, parameters={"e": 0.0}, progress=False)
+    np.testing.assert_allclose(stops.u[-1], plastic.u[-1], atol=1e-8)
+    np.testing.assert_allclose(stops.q, plastic.q, atol=1e-8)
+
+
+def test_restitution_is_given_up_in_the_steps_that_need_it_alone():
+    """A second ball that jumps on a floor keeps its restitution, in the step of the jam and after it."""
+    s = groove()
+    m, J = ss.inertia.sphere(0.1, mass=1.0)
+    other = s.add(ss.RigidBody("other", mass=m, inertia=J, position=[5, 0, -4.9 + 1e-3]))
+    s.add(ss.Contact("floor", ss.Sphere(other.point(), 0.1), ss.Plane([0, 0, -5], [0, 0, 1]), restitution=0.8))
+    with pytest.warns(ss.ImpactWarning):
+        both = ss.solve(s, 0.1, 1e-3, method="moreau", progress=False)
+    alone = ss.solve(s, 0.1, 1e-3, method="moreau", parameters={"e": 0.0}, progress=False)
+    assert both.stats.solved_by["jam without restitution"] == 1
+    assert both["other.z"].max() > -4.9 + 2e-4
+    np.testing.assert_allclose(both["other.z"], alone["other.z"], atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["moreau", "rattle"])
+def test_contacts_that_jam_for_another_reason_are_named(method):
+    """Walls of a groove that move towards each other, with a mass between them: nothing can give way."""
+    s, a = ss.System("press"), 0.3
+    (x, _, z), u = s.coordinates("x y z", initial=[0, 0, 1e-3], velocity=[0, 0, 0])
+    s.kinetic_energy((u[0] ** 2 + u[1] ** 2 + u[2] ** 2) / 2)
+    for name, side in (("left", 1), ("right", -1)):
+        gap = side * np.cos(a) * x + np.sin(a) * z - 0.1 * s.time
+        slip = [side * np.sin(a) * u[0] - np.cos(a) * u[2], u[1]]
+        s.contact(gap=gap, slip=slip, friction=1.0, restitution=0.5, name=name)
     with pytest.raises(
         ss.ConvergenceError, match=r"contacts jam.*Not closed: (left, right|right, left)\. Less friction"
     ):
         ss.solve(s, 0.1, 1e-3, method=method, progress=False)
-    stays = ss.solve(s, 0.1, 1e-3, method=method, parameters={"e": 0.0}, progress=False)
-    assert np.abs(stays.u[-1]).max() < 1e-8
 
 
 def test_convergence_errors_are_pickled():

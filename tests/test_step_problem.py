@@ -1,6 +1,6 @@
 """The contact problem of any step of any run."""
 
-import sys
+import importlib
 
 import numpy as np
 import pytest
@@ -71,7 +71,7 @@ def test_detected_contacts_have_a_problem_too():
 
 def test_an_ensemble_uses_all_solvers(monkeypatch):
     """Runs that the compiled attempts do not do are repeated with the others."""
-    module = sys.modules["stickslip.solve.ensemble"]
+    module = importlib.import_module("stickslip.solve.ensemble")
     seen = []
     repeat = module._with_all_solvers
     monkeypatch.setattr(module, "_with_all_solvers", lambda *a: seen.append(1) or repeat(*a))

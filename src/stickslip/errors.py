@@ -39,6 +39,10 @@ class EnergyWarning(UserWarning):
     """The energy of a run rises although nothing puts it in."""
 
 
+class ImpactWarning(UserWarning):
+    """Contacts that jam have impacted without their restitution, with which a step has no solution."""
+
+
 class CacheWarning(UserWarning):
     """Compiled code cannot be kept where it is wanted."""
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from stickslip.engine.attempts import CHEAP
-from stickslip.engine.fields import EARLY
+from stickslip.engine.fields import EARLY, PLASTIC
+from stickslip.engine.jams import JAMMED
 from stickslip.engine.program import Program
 from stickslip.jit import entry
 
@@ -29,12 +30,13 @@ class LoopCalls:
     options: Any
     clock: Any
     crowd: Any  # solves stages with many contacts, where there are (`engine.crowd`)
+    jammed_at: float | None = None  # end of the first step in which contacts gave up their restitution
     rescued_by: dict[str, int]  # how often which solver found what Newton's method did not
     _iterations: np.ndarray
     _residuals: np.ndarray
     _seen: np.ndarray  # the parameters that those who sleep know
     _trouble: Any
-    _early: bool  # whether contacts are closed early in the present step
+    _excepted: bool  # whether contacts are closed early, or have no restitution, in the present step
 
     def _awake(self) -> None:
         """Look at all contacts again: something other than a step has changed the memory."""
@@ -69,7 +71,7 @@ class LoopCalls:
         options, where, rescuer = evaluate or cheap, (-1, -1), ""
         signals[RESUMED] = signals[WIDER] = 0
         while True:
-            alone = self._early or options is not cheap
+            alone = self._excepted or options is not cheap
             loop, until = self.program.kept.get(LOOP) or self._first_loop(), done + 1 if alone else last
             passed = int(self.work.solved_by[0])
             done, failed = loop(
@@ -91,8 +93,8 @@ class LoopCalls:
                 self.work.solved_by[0] -= 1  # Newton's method only tested what was found
                 self.rescued_by[rescuer] = self.rescued_by.get(rescuer, 0) + 1
             rescuer = ""
-            if failed < 0 and self._early:
-                self._early, self.memory[self.program.layout.places(EARLY)] = False, 0.0
+            if failed < 0 and self._excepted:
+                self._excepted, self.memory[self.program.layout.places(EARLY, PLASTIC)] = False, 0.0
             if failed < 0 and alone and done == until < last and not signals[WIDER]:
                 options = cheap  # what one step needed the next one may not
                 continue
@@ -113,6 +115,7 @@ class LoopCalls:
                 rescuer = self._rescue(failed)
                 options = cheap
             elif tried == 2:
+                self.memory[self.program.layout.places(PLASTIC)] = 0.0  # restitution is not given up in vain
                 allow_sweeps(tables, self.work)
                 options = self.options._replace(attempt_0=CHEAP)
             else:
@@ -135,9 +138,12 @@ class LoopCalls:
             self._trouble = Rescue(False, np.inf, ("contact sweeps", "robust"), None, False, nothing)
             return ""
         self._trouble = rescue(self.tables, failed, self.memory, self.work, self.options, self.program.layout)
-        self._early = self._early or self._trouble.early > 0.0
+        self._excepted = self._excepted or self._trouble.early > 0.0 or self._trouble.jammed
         if not self._trouble.solved:
             return ""
+        if self._trouble.jammed:
+            self.jammed_at = self.jammed_at or float(self.memory[self.clock.t_1])
+            return JAMMED
         solvers = [name for name in self._trouble.solvers if name != "start"]
         return "contacts closed early" if self._trouble.early > 0.0 else (solvers or ["robust"])[-1]
 

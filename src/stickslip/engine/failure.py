@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from stickslip.engine.rescue import Rescue
     from stickslip.engine.tables import Tables
 
-CARRIES = 1e-3  # of the largest force of a jam: contacts with less are not part of it
 ROUND_OFF = 1e-12  # of a residual: what is smaller may be due to rounding
 
 
@@ -43,15 +42,10 @@ class Reached(NamedTuple):
 
 def jam_in(trouble: Rescue) -> np.ndarray | None:
     """Normal forces of contacts that jam, by unknowns of the stage; None if no jam is found."""
-    from stickslip.nonsmooth.jam import jam_of
-
-    if trouble.problem is None or trouble.unknown is None or trouble.no_solution or trouble.repeats:
-        return None
-    forces = jam_of(trouble.problem)
-    if forces is None:
+    if trouble.jam is None or trouble.unknown is None or trouble.no_solution:
         return None
     out = np.zeros(trouble.errors.size)
-    out[trouble.unknown] = forces
+    out[trouble.unknown] = trouble.jam
     return out
 
 

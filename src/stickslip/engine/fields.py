@@ -118,6 +118,8 @@ GAP_SIZE, GAP_RATE, SLIP_RATE = Field("gap_size", N), Field("gap_rate", N), Fiel
 MODEL_SIZES = (GAP_SIZE, GAP_RATE, SLIP_RATE)
 # Zero, but for contacts that must close at this gap already for a step to have a solution (`engine.rescue`).
 EARLY = Field("early", N)
+# Zero, but 1 for contacts that jam, and impact without their restitution for a step to have a solution (`engine.jams`).
+PLASTIC = Field("plastic", N)
 
-GIVEN = (T_0, T_1, DT, Q_0, U_0, *COLD.fields, EARLY)
+GIVEN = (T_0, T_1, DT, Q_0, U_0, *COLD.fields, EARLY, PLASTIC)
 RESULTS = (Q_1, U_1, *PERCUSSIONS.fields)

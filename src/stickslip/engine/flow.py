@@ -14,7 +14,7 @@ import casadi as ca
 import numpy as np
 
 from stickslip.engine.derive import PartType
-from stickslip.engine.fields import COLD, DT, EARLY, GIVEN, MODEL_SIZES, T_0, T_1, Field, Space
+from stickslip.engine.fields import COLD, DT, EARLY, GIVEN, MODEL_SIZES, PLASTIC, T_0, T_1, Field, Space
 from stickslip.engine.stage import Stage
 
 StageFunction = Callable[[PartType, Stage], None]
@@ -137,7 +137,7 @@ def memory_of(
         first.read(each, end)
     _complain(scheme, first.early)
 
-    later = _Walk(sheets, {*COLD.fields, *MODEL_SIZES, EARLY, T_0, T_1, DT})
+    later = _Walk(sheets, {*COLD.fields, *MODEL_SIZES, EARLY, PLASTIC, T_0, T_1, DT})
     later.items(step)
     for each in (*carry.values(), *results):
         later.read(each, end)

@@ -152,7 +152,7 @@ class PartType(Derivations):
     def xi_N(self, after: tuple, before: tuple) -> ca.SX:
         """Newton's impact law, g_N_dot(after) + e_N g_N_dot(before); the arguments are (t, q, u).
 
-        An e_N that depends on velocities takes them from before the impact.
+        An e_N that depends on velocities takes them from before the impact. A stage writes it by `Stage.xi_N`.
         """
         return self.g_N_dot(*after) + self.e_N(after[0], after[1], before[2]) * self.g_N_dot(*before)
 

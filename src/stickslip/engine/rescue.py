@@ -7,7 +7,7 @@ Where laws of a stage apply only in sets of contacts that other laws of the same
 velocity), the residual jumps with these sets: steps that change them are taken whole. There is not always a solution. In the
 generalized-alpha method positions see the friction of accelerations: a contact may open if its friction acts, and
 penetrate if it does not. Then the sets repeat, and these contacts are closed at the gap that they open to (the field EARLY,
-of the order of dt^2 times the accelerations), for this step.
+of the order of dt^2 times the accelerations), for this step. Contacts that jam give up their restitution (`engine.jams`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stickslip.engine.fields import EARLY, Space
+from stickslip.engine.fields import EARLY, PLASTIC, Space
+from stickslip.engine.jams import eased, marks_of
 from stickslip.engine.layout import Layout
 from stickslip.engine.local import LocalProblem, evaluate_stage, local_problem
 from stickslip.engine.tables import Tables
@@ -27,6 +28,9 @@ from stickslip.nonsmooth.solvers import OneStepSolution, solve_shortly
 
 STEPS, SET_STEPS = 8, 30  # of the outer iteration; of one that also looks for sets of contacts
 REPEATS = 0.5  # of a residual: sets that return with more than this share of it repeat
+STUCK = (
+    4  # steps in which sets may stay as they are without such a gain: the linearised problem is solved roughly at first
+)
 RECENT, OFTEN = 7, 4  # a contact that opens and closes so often in so many steps repeats, whatever others do
 BEYOND = 1.01  # of the gap that a contact opens to: where it is closed early
 SHARES = (1.0, 0.5, 0.25, 0.1, 0.03)
@@ -47,6 +51,8 @@ class Rescue(NamedTuple):
     early: float = 0.0  # largest gap at which a contact was closed
     repeats: bool = False  # sets of contacts
     unknown: np.ndarray | None = None  # by row of the problem: its unknown of the stage
+    jammed: bool = False  # whether contacts gave up their restitution
+    jam: np.ndarray | None = None  # normal forces of contacts that jam all the same, by row of the problem
 
 
 class Unknowns:
@@ -116,7 +122,8 @@ class Sets:
         gaps = np.where(at == IDLE, np.inf, self._work.outputs[np.where(at == IDLE, 0, at + self._heads[:, 2])])
         self._past.append((self.get(), error, np.where(self._memory[self._heads[:, 0]] > 0.0, gaps, 0.0)))
         for i in range(len(self._past) - 2, -1, -1):
-            if self._past[i][0] == self._past[-1][0] and error > REPEATS * self._past[i][1]:
+            same = [marks == self._past[-1][0] for marks, _, _ in self._past[i:]]
+            if same[0] and (not all(same) or len(same) > STUCK) and error > REPEATS * self._past[i][1]:
                 return [gaps for _, _, gaps in self._past[i:]]
         recent = [gaps for _, _, gaps in self._past[-RECENT:]]
         if len(recent) < RECENT:
@@ -146,10 +153,10 @@ def rescue(tables: Tables, k: int, memory: np.ndarray, work: Work, options: Opti
     _drop_choices(tables, k, memory)
     sets = Sets(tables, k, memory, work, layout)
     if not sets.marks.size and (tables.groups["gap_kernel"] != groups["gap_kernel"]).any():
-        found, left_out = _iterate(tables, whole, k, memory, work, options, sets, REACH)
+        found, left_out = _iterate(tables, whole, k, memory, work, options, sets, layout, REACH)
         if found.solved or not left_out:
             return found
-    return _iterate(whole, whole, k, memory, work, options, sets, 0.0)[0]
+    return _iterate(whole, whole, k, memory, work, options, sets, layout, 0.0)[0]
 
 
 def _iterate(
@@ -160,6 +167,7 @@ def _iterate(
     work: Work,
     options: Options,
     sets: Sets,
+    layout: Layout,
     reach: float,
 ) -> tuple[Rescue, bool]:
     """The outer iteration; and whether contacts farther than `reach` times the residual were left out.
@@ -175,6 +183,7 @@ def _iterate(
     error = evaluate_stage(tables, k, memory, work, options, True)
     best, least, none, early, repeats, unsolved = x, error, False, 0.0, False, 0
     last: LocalProblem | None = None
+    jam: np.ndarray | None = None
     for _ in range(SET_STEPS if sets.marks.size else STEPS):
         if error < options.tolerance or not np.isfinite(error):
             break
@@ -190,7 +199,16 @@ def _iterate(
         smallest = float(work.x["size"][local.unknown].min())
         found = solve_local(local, smallest * max(0.1 * options.tolerance, INEXACT * error), sets.marks.size > 0)
         solvers.append(found.solver)
-        last, none = local, found.no_solution
+        last, none, jam = local, found.no_solution, found.jam
+        if jam is not None:
+            marks = marks_of(tables, k, memory, layout, local.unknown, jam)
+            memory[marks] = 1.0
+            error = evaluate_stage(tables, k, memory, work, options, False)
+            if eased(local, local_problem(tables, k, memory, work), jam):
+                best, least = x, error
+                continue
+            memory[marks] = 0.0
+            error = evaluate_stage(tables, k, memory, work, options, False)
         unsolved += not found.residual < ROUGH
         if found.no_solution or not found.residual < 1.0 or (unsolved > 1 and not sets.marks.size):
             break
@@ -199,11 +217,11 @@ def _iterate(
         for share in SHARES:
             unknowns.set(x - share * step)
             error = evaluate_stage(tables, k, memory, work, options, False)
-            tried.append((error, share))
             if error < before or (sets.marks.size and sets.get() != were):
+                tried = [(error, share)]
                 break
-        # where no share helps, sets of contacts that apply have changed: go on from the best
-        error, share = tried[-1] if sets.marks.size else min(tried)
+            tried.append((error, share))
+        error, share = min(tried)  # where no share helps, go on from the best
         x = x - share * step
         unknowns.set(x)
         error = evaluate_stage(tables, k, memory, work, options, False)
@@ -220,7 +238,10 @@ def _iterate(
     rows = work.x[: x.size]
     errors = np.abs(rows["residual"] * rows["factor"])
     problem, rows_of = (None, None) if last is None else (last.problem, last.unknown)
-    out = Rescue(least < options.tolerance, least, tuple(solvers), problem, none, errors, early, repeats, rows_of)
+    jammed = bool(memory[layout.places(PLASTIC)].any())
+    out = Rescue(
+        least < options.tolerance, least, tuple(solvers), problem, none, errors, early, repeats, rows_of, jammed, jam
+    )
     return out, left_out
 
 

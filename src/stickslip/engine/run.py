@@ -13,8 +13,9 @@ import numpy as np
 from stickslip.engine.attempts import named_counts
 from stickslip.engine.calls import WIDER, LoopCalls
 from stickslip.engine.detected import own_tables
-from stickslip.engine.failure import CARRIES, Failure, Reached, failure_of, jam_in, unclosed
+from stickslip.engine.failure import Failure, Reached, failure_of, jam_in, unclosed
 from stickslip.engine.fields import DT, Q_0, RESULTS, T_0, T_1, U_0, Field
+from stickslip.engine.jams import CARRIES
 from stickslip.engine.limits import judge, limits_of
 from stickslip.engine.narrow import narrow_record, widened
 from stickslip.engine.program import Program
@@ -45,7 +46,7 @@ class ProgramRun(LoopCalls):
         self.seconds, self.method = 0.0, start.method
         self.rescued_by = {}
         self.subdivides, self.subdivided = start.subdivide, 0
-        self._trouble, self._early, self.crowd = None, False, None
+        self._trouble, self._excepted, self.crowd = None, False, None
         self._sizes = start.sizes
         self._use(program)
         layout = program.layout

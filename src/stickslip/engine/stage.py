@@ -122,6 +122,14 @@ class Stage:
         """Velocities at the start of the step."""
         return self.known(f.U_0)
 
+    def xi_N(self, after: tuple, before: tuple) -> ca.SX:
+        """Newton's impact law, g_N_dot(after) + e_N g_N_dot(before), as all contacts obey it that do not jam."""
+        return self.part.g_N_dot(*after) + self.e_N(after[0], after[1], before[2]) * self.part.g_N_dot(*before)
+
+    def e_N(self, t: ca.SX, q: ca.SX, u: ca.SX) -> ca.SX:
+        """Restitution, for the velocities u before an impact; zero for contacts that jam in this step (`engine.jams`)."""
+        return (1 - self.known(f.PLASTIC)) * self.part.e_N(t, q, u)
+
     # -- what is sought --------------------------------------------------------------------------------------------
 
     @overload

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from stickslip.nonsmooth.jam import jam_of
 from stickslip.nonsmooth.measure import error_of, scratch
 from stickslip.nonsmooth.operator import size_of
 from stickslip.nonsmooth.problem import Problem, elements_rows
@@ -59,6 +60,19 @@ def in_turn(problem: Problem, r: np.ndarray, tol: float, solve: SolvePart) -> np
         if error <= tol or stalled == 2:
             break
     return best
+
+
+def jam_of_parts(problem: Problem) -> np.ndarray | None:
+    """Normal forces of a jam in one of the parts, by rows (`jam_of`); None if there is none."""
+    rows_of = elements_rows(problem.laws)
+    for elements in _parts(problem, rows_of, without_force(problem)):
+        rows = np.concatenate([rows_of[e] for e in elements])
+        found = jam_of(part_of(problem, elements, rows, problem.q[rows]))
+        if found is not None:
+            forces = np.zeros(problem.n_rows)
+            forces[rows] = found
+            return forces
+    return None
 
 
 def _parts(problem: Problem, rows_of: list[np.ndarray], idle: np.ndarray) -> list[np.ndarray]:

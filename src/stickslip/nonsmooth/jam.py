@@ -18,7 +18,7 @@ from stickslip.nonsmooth.problem import Problem, elements_rows
 from stickslip.nonsmooth.reduced import part_of
 
 SIDES = 16  # of the polygon in a circle: 2 % less friction
-RANK = 1e-10  # of the largest eigenvalue of W: smaller ones are zero
+RANK = 1e-10  # of the largest singular value of W: smaller ones are zero
 ASKED = 1e-9  # relative s.q: rounding errors are smaller
 MOST = 300  # rows: 252 take 0.5 s, and 756 half a minute
 
@@ -46,12 +46,10 @@ def _self_stress(problem: Problem) -> np.ndarray | None:
 
     laws, n = problem.laws, problem.n_rows
     normal = laws.start[laws.kind == NORMAL]
-    W = problem.W.toarray()
-    root = np.sqrt(
-        problem.scales.weight * problem.scales.scale
-    )  # a symmetric matrix also where rows have units of their own
-    size, directions = np.linalg.eigh((W + W.T) / 2 / root[:, None] / root[None, :])
-    null = directions[:, np.abs(size) < RANK * size.max(initial=0.0)] / root[:, None]
+    unit = problem.scales.scale / problem.scales.speed  # gaps and velocities may stand side by side
+    W, q, root = problem.W.toarray() / unit[:, None], problem.q / unit, np.sqrt(problem.scales.weight / unit)
+    _, size, directions = np.linalg.svd(W / root[:, None] / root[None, :])
+    null = directions[size < RANK * size.max(initial=0.0)].T / root[:, None]
     if not null.shape[1]:
         return None
     rows = [-null[normal]]
@@ -67,9 +65,7 @@ def _self_stress(problem: Problem) -> np.ndarray | None:
         rows.append(np.column_stack([np.cos(angles), np.sin(angles)]) @ friction - np.cos(np.pi / SIDES) * limit)
     total = null[normal].sum(axis=0)
     A = np.vstack(rows)
-    found = linprog(
-        problem.q @ null, A_ub=A, b_ub=np.zeros(len(A)), A_eq=total[None, :], b_eq=[1.0], bounds=(None, None)
-    )
+    found = linprog(q @ null, A_ub=A, b_ub=np.zeros(len(A)), A_eq=total[None, :], b_eq=[1.0], bounds=(None, None))
     if found.x is None or not found.fun < -ASKED * problem.scales.speed:
         return None
     forces = np.zeros(n)

@@ -34,7 +34,7 @@ def decide_sets(part: PartType, s: Stage) -> None:
     t_1, dt, q_1 = s.t_1, s.dt, s.known(Q_1)
     before, after = (s.t_0, s.q_0, s.u_0), (t_1, q_1, s.known(U_1))
     A = AUGMENTED / dt * (part.g_N(t_1, q_1) - part.reach(s.q_0)) - s.known(CORRECTION.N)
-    B = ca.fmax(A, AUGMENTED * part.xi_N(after, before) - s.known(PERCUSSIONS.N))
+    B = ca.fmax(A, AUGMENTED * s.xi_N(after, before) - s.known(PERCUSSIONS.N))
     s.update(OUTSIDE_A, A)
     s.update(OUTSIDE_B, B)
 
@@ -59,5 +59,5 @@ def position_law(part: PartType, s: Stage, x: AlphaMotion) -> None:
 
 def velocity_law(part: PartType, s: Stage, x: AlphaMotion) -> None:
     """(65h, 65i)."""
-    xi_N = part.xi_N((s.t_1, x.q_1, x.u_1), (s.t_0, s.q_0, s.u_0))
+    xi_N = s.xi_N((s.t_1, x.q_1, x.u_1), (s.t_0, s.q_0, s.u_0))
     s.zero(ca.if_else(s.known(OUTSIDE_B) > 0, x.Lambda.N, xi_N), by=x.P.N)

@@ -114,7 +114,7 @@ def impact(part: PartType, s: Stage) -> None:
     s.equation(part.M(t_1, q_1) @ (u_1 - u_F) - part.W(t_1, q_1) @ Lambda, for_=u_1)  # (114)
     s.zero(part.g_dot(*after), by=Lambda.g)
     s.zero(part.gamma(*after), by=Lambda.gamma)
-    s.normal(part.xi_N(after, before), Lambda.N, by=Lambda.N, open_where=OPEN_1)  # (78)
+    s.normal(s.xi_N(after, before), Lambda.N, by=Lambda.N, open_where=OPEN_1)  # (78)
     s.friction(part.xi_F(after, before), Lambda.F, radius=part.radius(*after, Lambda.N, s.dt), by=Lambda.F)  # (110)
     _record(s, 0.0 * Lambda, Lambda, impulsive=1)
 

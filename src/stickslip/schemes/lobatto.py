@@ -180,7 +180,7 @@ class Lobatto(Scheme):
         s.equation(part.p(*after) - part.p(*before) - _sum(b, forces), for_=u_1)  # (47b, 49)
         s.zero(part.g_dot(*after), by=R[-1].g)  # (50)
         s.zero(part.gamma(*after), by=R[-1].gamma)  # (51)
-        s.normal(part.xi_N(after, before), P.N, by=R[-1].N, open_where=OPEN, mark_open=FREE)  # (56)
+        s.normal(s.xi_N(after, before), P.N, by=R[-1].N, open_where=OPEN, mark_open=FREE)  # (56)
         whole = part.radius(*after, P.N, dt)
         if self.variant == "midpoint":
             at = [(s.t_0 + c[i] * dt, Q[i], V[i]) for i in stages]

@@ -65,7 +65,7 @@ def velocity_laws(part: PartType, s: Stage, P: Percussions, *, before: tuple[Any
     t_1, q_1, u_1 = after
     s.zero(part.g_dot(*after), by=P.g)
     s.zero(part.gamma(*after), by=P.gamma)
-    s.normal(part.xi_N(after, before), P.N, by=P.N, open_where=GAP)
+    s.normal(s.xi_N(after, before), P.N, by=P.N, open_where=GAP)
     s.friction(part.xi_F(after, before), P.F, radius=part.radius(t_1, q_1, u_1, P.N, s.dt), by=P.F)
 
 

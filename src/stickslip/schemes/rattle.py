@@ -177,9 +177,9 @@ class Rattle(Scheme):
         )  # (25b)
         s.zero(part.g_dot(*after), by=P_second.g)  # (28b)
         s.zero(part.gamma(*after), by=P_second.gamma)  # (29b)
-        xi_N = part.xi_N(after, before)
+        xi_N = s.xi_N(after, before)
         if self.restitution == "touch":
-            xi_N = part.g_N_dot(*after) + part.e_N(t_1, q_1, s.u_0) * s.known(ARRIVAL)  # (32*)
+            xi_N = part.g_N_dot(*after) + s.e_N(t_1, q_1, s.u_0) * s.known(ARRIVAL)  # (32*)
         s.normal(xi_N, P.N, by=P_second.N, open_where=OPEN)  # (32)
         whole = part.radius(*after, P.N, dt)
         if self.variant == "midpoint":

@@ -100,5 +100,5 @@ class Theta(VelocityLevel):
         s.zero(part.g_dot(t_1, q_1, u_1), by=P.g)  # (3)
         s.zero(part.gamma(t_1, q_1, u_1), by=P.gamma)
         before, after = (t_M, q_M, u_0), (t_M, q_M, u_1)
-        s.normal(part.xi_N(after, before), P.N, by=P.N, open_where=GAP)  # (5)
+        s.normal(s.xi_N(after, before), P.N, by=P.N, open_where=GAP)  # (5)
         s.friction(part.xi_F(after, before), P.F, radius=part.radius(*after, P.N, dt), by=P.F)  # (6)

@@ -16,8 +16,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from stickslip.engine.jams import JAMMED
 from stickslip.engine.observe import KINETIC, POTENTIAL, energies
-from stickslip.errors import EnergyWarning
+from stickslip.errors import EnergyWarning, ImpactWarning
 from stickslip.model.system import System
 from stickslip.solution import Solution
 from stickslip.solve.flows import OUTSIDE, work_of_contacts, work_of_steps
@@ -75,6 +76,19 @@ def energy_alarm(solution: Solution, system: System) -> None:
         "(energy_alarm=False silences this)"
     )
     warnings.warn(message, EnergyWarning, stacklevel=4)
+
+
+def warn_of_jams(solution: Solution, first: float | None) -> None:
+    """Warn if contacts gave up their restitution; `first`: time of the step in which they did so first, in this run."""
+    count = solution.stats.solved_by.get(JAMMED, 0)
+    if count and first is not None:
+        warnings.warn(
+            f"contacts jam: friction holds what restitution asks to separate, first in the step to t = {first:.6g}, in {count} "
+            "stages in all. No solution was found there but without the restitution of these contacts. Less friction or "
+            "restitution=0 avoids this",
+            ImpactWarning,
+            stacklevel=4,
+        )
 
 
 def _energies(solution: Solution, system: System) -> tuple[np.ndarray, np.ndarray]:

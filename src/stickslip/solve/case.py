@@ -21,6 +21,7 @@ from stickslip.schemes import EventDriven, Scheme
 from stickslip.schemes.spec import label, scheme_of
 from stickslip.solution import Solution, load
 from stickslip.solve.alarm import energy_alarm as warn_of_energy
+from stickslip.solve.alarm import warn_of_jams
 from stickslip.solve.checks import check_capability, check_start
 from stickslip.solve.continued import continued
 from stickslip.solve.detecting import DetectingRun
@@ -222,6 +223,7 @@ class Case:
             warn_of_energy(solution, system)
         if run.complete and scheme.facts.order is not None and scheme.facts.friction and solution.holds("P_N"):
             warn_of_steep_friction(ready, solution, values, dt)
+        warn_of_jams(solution, getattr(run, "jammed_at", None))
         if out is None and chosen is not None:
             solution = chosen.of(solution)
         if run.failure is not None:
