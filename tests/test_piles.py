@@ -265,3 +265,34 @@ def test_sweeps_measure_a_stage_as_the_loop_does(method):
         sim.step(3)
     assert len(compared) >= 9
     assert max(compared) > 1e-3
+
+
+def test_the_problem_of_a_step_that_cannot_be_solved_is_captured(monkeypatch):
+    """A stage is declared unsolved, and too large to be solved as a dense one: the error has the problem of its sweeps."""
+    with ss.stepper(_lattice(), dt=1e-3, tol=1e-6, method="moreau") as sim:
+        sim.step(30)
+        state, run = sim.state, sim._run
+        sim.step()
+        percussions = np.linalg.norm(sim.contacts.percussion, axis=1)
+        sim.state = state
+        honest, k = run._call, importlib.import_module("stickslip.engine.capture")._instruction(run, None)[1]
+
+        def fail(*arguments):
+            honest(*arguments)
+            run._rescue(k)
+            run._residuals[0, k] = 1.0
+            return arguments[3], k
+
+        monkeypatch.setattr(run, "_call", fail)
+        monkeypatch.setattr(importlib.import_module("stickslip.engine.calls"), "MOST_DENSE", 10)
+        asked = sim.problem()
+        with pytest.raises(ss.ConvergenceError, match=r"no solution of the velocity stage") as error:
+            sim.step()
+    problem = error.value.problem
+    np.testing.assert_array_equal(asked.q, problem.q)
+    assert all(name.startswith("detected") for name in asked.names)
+    assert len(set(asked.names)) == len(asked.names) == asked.n_contacts > 5
+    found = ss.nonsmooth.solve(problem, tol=1e-9)
+    assert found.converged
+    reactions = [np.linalg.norm(found.reaction[3 * c : 3 * c + 3]) for c in range(problem.n_contacts)]
+    np.testing.assert_allclose(np.sort(reactions)[-5:], np.sort(percussions)[-5:], rtol=1e-4)

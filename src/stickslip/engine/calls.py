@@ -131,11 +131,14 @@ class LoopCalls:
 
     def _rescue(self, failed: int) -> str:
         """Find a better start for a stage that the compiled attempts did not solve; by what, if it looks like a solution."""
-        from stickslip.engine.rescue import Rescue, rescue
+        from stickslip.engine.rescue import Rescue, Unknowns, rescue
 
         if self.crowd is not None and self.tables.problems[failed]["n"] > MOST_DENSE:
-            nothing = np.zeros(int(self.tables.problems[failed]["n"]))
+            nothing, problem = np.zeros(int(self.tables.problems[failed]["n"])), self.crowd.problem()
             self._trouble = Rescue(False, np.inf, ("contact sweeps", "robust"), None, False, nothing)
+            if problem is not None:
+                unknown = Unknowns(self.tables, failed, self.memory).at(problem[1])
+                self._trouble = self._trouble._replace(problem=problem[0], unknown=unknown)
             return ""
         self._trouble = rescue(self.tables, failed, self.memory, self.work, self.options, self.program.layout)
         self._excepted = self._excepted or self._trouble.early > 0.0 or self._trouble.jammed

@@ -9,12 +9,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from stickslip.engine.contact_plan import SIZE
 from stickslip.engine.contact_state import (
     D_F,
     D_N,
     FIRST,
+    HOME_F,
+    HOME_N,
     MU,
     RADIUS,
     ROWS,
@@ -33,6 +36,7 @@ from stickslip.nonsmooth.laws import Laws
 from stickslip.nonsmooth.measure import Scales
 from stickslip.nonsmooth.nearby import Nearby
 from stickslip.nonsmooth.operator import Operator, unknowns_of, velocities
+from stickslip.nonsmooth.problem import Problem, elements_rows
 
 SMALLEST = 1e-12  # relative residual that rounding still reaches
 
@@ -86,6 +90,33 @@ def linearised(s: Sweeping, count: int) -> tuple[Operator, Laws, Scales, np.ndar
         np.zeros((0, 0)), none,
     )  # fmt: skip
     return op, laws, _scales(s, count, here, op, laws), rows
+
+
+def problem_of(s: Sweeping, count: int) -> tuple[Problem, np.ndarray] | None:
+    """The same as a problem that can be kept, and where its multipliers lie in the memory; None if it is not finite.
+
+    Directions are those of the sweeps, in single precision.
+    """
+    op, laws, scales, rows = linearised(s, count)
+    of = np.repeat(np.arange(op.a.size), [each.size for each in elements_rows(laws)])
+    row, columns = np.repeat(np.arange(rows.size), SIZE), np.arange(SIZE)
+
+    def matrix(*sides: np.ndarray) -> sp.csr_matrix:
+        """Rows by velocities, from the blocks of both bodies; the ground has none."""
+        out = sp.csr_matrix((rows.size, op.f.size))
+        for body, blocks in zip((op.a[of], op.b[of]), sides, strict=True):
+            at = (SIZE * np.maximum(body, 0)[:, None] + columns).ravel()
+            out += sp.csr_matrix(((blocks * (body >= 0)[:, None]).ravel(), (row, at)), out.shape)
+        return out
+
+    A = sp.block_diag(list(op.M_inverse), format="csr")
+    G, F = matrix(op.G_a, op.G_b), matrix(op.F_a, op.F_b)
+    W, q = sp.csr_matrix(G @ A @ F.T), G @ (A @ op.f) + op.offset
+    if not (np.isfinite(W.data).all() and np.isfinite(q).all()):
+        return None
+    contact, component = np.divmod(rows, 3)
+    places = np.where(component == 0, s.who[contact, HOME_N], s.who[contact, HOME_F] + component - 1)
+    return Problem(laws, W, q, units=scales.scale / scales.speed), places
 
 
 def _laws(first: np.ndarray, own: np.ndarray, slips: np.ndarray, numbers: np.ndarray) -> Laws:

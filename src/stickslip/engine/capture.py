@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 def capture(run: ProgramRun, stage: str | None = None) -> tuple[Problem, tuple[tuple[str, int], ...]]:
     """The problem of the next step of a run, and for each of its elements the space and number of its first multiplier.
 
-    stage: of the scheme, by name; the first one with contacts or friction, if it is not given. The run stays where it is.
+    stage: of the scheme, by name; the first one with contacts or friction, if it is not given. The run stays where it is. Where
+    the stage cannot be solved, it is the problem at which its solvers ended.
     """
     from stickslip.engine.local import evaluate_stage, local_problem
 
@@ -30,6 +31,9 @@ def capture(run: ProgramRun, stage: str | None = None) -> tuple[Problem, tuple[t
     n, rows = run.first + run.done, np.zeros((2, run.record.size))
     failed = run._call(NOTHING, run.program.step[: at + 1], NOTHING, n, n + 1, rows, run.record)[1]
     try:
+        trouble = run._trouble
+        if failed == k and trouble is not None and trouble.problem is not None:
+            return trouble.problem, _homes(run, k, trouble.problem, trouble.unknown)
         if failed >= 0:
             raise StudyError(f"the step from t = {run.t:g} cannot be solved up to its stage {run.stages[k]!r}")
         groups = run.tables.groups.copy()
@@ -39,9 +43,7 @@ def capture(run: ProgramRun, stage: str | None = None) -> tuple[Problem, tuple[t
         local = local_problem(tables, k, run.memory, run.work)
         if local is None:
             raise StudyError(f"the stage {run.stages[k]!r} has no contact that applies in the step from t = {run.t:g}")
-        laws = local.problem.laws
-        first = local.unknown[laws.start[laws.element[:-1]]]
-        return local.problem, tuple(_home(run, k, int(i)) for i in first)
+        return local.problem, _homes(run, k, local.problem, local.unknown)
     finally:
         run.memory[:] = before
         run._awake()
@@ -62,6 +64,12 @@ def _instruction(run: ProgramRun, stage: str | None) -> tuple[int, int]:
     if stage is not None and stage not in found:
         raise OptionError(unknown_name("stage with contacts", str(stage), found))
     return next(iter(found.values())) if stage is None else found[stage]
+
+
+def _homes(run: ProgramRun, k: int, problem: Problem, unknown: np.ndarray) -> tuple[tuple[str, int], ...]:
+    """Space and number of the first multiplier of each element."""
+    first = unknown[problem.laws.start[problem.laws.element[:-1]]]
+    return tuple(_home(run, k, int(i)) for i in first)
 
 
 def _home(run: ProgramRun, k: int, unknown: int) -> tuple[str, int]:

@@ -14,7 +14,7 @@ import time
 import numpy as np
 
 from stickslip.engine.again import call_again, call_all
-from stickslip.engine.capped import find_start
+from stickslip.engine.capped import find_start, problem_of
 from stickslip.engine.contact_plan import Bodies, Plan, bodies_of, plan_of
 from stickslip.engine.contact_rows import set_directions, set_up
 from stickslip.engine.contact_state import (
@@ -37,6 +37,7 @@ from stickslip.engine.work import SOLVE_STAGE, Options, Work
 from stickslip.jit import Direct, jit_bare
 from stickslip.native.call import call_apart
 from stickslip.nonsmooth.nearby import Nearby, by_admm, by_friction, by_newton
+from stickslip.nonsmooth.problem import Problem
 
 FEW = 40  # contacts, below which Newton's method is faster
 NEAR = (
@@ -126,6 +127,7 @@ class Crowd:
         self.after_cap: dict[str, int] = {}  # what solved the stages that sweeps did not
         self.stages, self.linearisations, self.sweeps, self.capped = 0, 0, 0, 0
         self.seconds_after_cap = 0.0
+        self._count = 0  # contacts that were linearised last
 
     def expect(self, speed: float, dt: float) -> None:
         """Which open contacts take part in a step from its beginning: every one that joins later costs another solve.
@@ -153,6 +155,7 @@ class Crowd:
                 take_step(room, count, bodies, memory)
                 break
         self.linearisations += linearised
+        self._count = count
         if came_out == SOLVED:
             work.near[0] = 0.0
             if patched:
@@ -187,6 +190,7 @@ class Crowd:
                 count = int(set_up(tables, k, memory, work, bodies, self._plan, room, options.tolerance))
                 if count < 0 or not solved:
                     break
+                self._count = count
                 residual = find_start(solver, room, count, share * options.tolerance)
                 if not residual < options.tolerance:  # sweeps that are not needed may lead away again
                     done, residual = accelerated(room, count, options.tolerance, most)
@@ -209,6 +213,10 @@ class Crowd:
             return float(sizes[k])
         work.start[:] = start
         return np.inf
+
+    def problem(self) -> tuple[Problem, np.ndarray] | None:
+        """The stage as it was linearised last, and where its multipliers lie in the memory; None if there is none."""
+        return None if self._room is None or self._count < 1 else problem_of(self._room, self._count)
 
     def _note(self, means: str) -> None:
         self.after_cap[means] = self.after_cap.get(means, 0) + 1

@@ -76,6 +76,14 @@ class Unknowns:
             x[part] = self._memory[place]
         return x
 
+    def at(self, places: np.ndarray) -> np.ndarray:
+        """The unknowns that lie at these places of the memory."""
+        out = np.full(places.size, -1)
+        for place, part in self._segments:
+            inside = (places >= place.start) & (places < place.stop)
+            out[inside] = part.start + places[inside] - place.start
+        return out
+
     def set(self, x: np.ndarray) -> None:
         """Give them values."""
         for place, part in self._segments:

@@ -10,11 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stickslip.engine.check import not_finite
-from stickslip.engine.failure import Failure
 from stickslip.engine.runs import Start
 from stickslip.engine.state import State
-from stickslip.errors import ConvergenceError, Interrupted, MethodError, ModelError, OptionError
+from stickslip.errors import Interrupted, MethodError, ModelError, OptionError
 from stickslip.model.collisions import collisions_of
 from stickslip.model.system import System
 from stickslip.schemes import EventDriven, Scheme
@@ -46,6 +44,7 @@ from stickslip.solve.scales import ModelScales, check_tolerance, row_sizes_of, s
 from stickslip.solve.steep import warn_of_steep_friction
 from stickslip.solve.switching import SwitchingRun, refuse_setting, starting_values
 from stickslip.solve.terminal import announce_first_compile, interruptible, progress_bar, voice
+from stickslip.solve.unsolved import convergence_error
 from stickslip.stream import PartFile, part_of
 
 
@@ -228,7 +227,7 @@ class Case:
             solution = chosen.of(solution)
         if run.failure is not None:
             solution.provenance["interrupted"] = f"step {run.done + 1} could not be solved"
-            raise _convergence_error(_explained(run, ready, values), solution, run.done)
+            raise convergence_error(run, ready, values, solution, run.done)
         if stopped:
             what = f"interrupted at t = {solution.t[-1]:g} of {t_end:g}, after {run.done} steps"
             solution.provenance["interrupted"] = what
@@ -267,49 +266,6 @@ class Case:
             "options": {},
         }
         return {"system": self.system.name, "fingerprint": self.compiled.fingerprint, "call": call}
-
-
-def _explained(run: Any, ready: Prepared, values: np.ndarray) -> Failure:
-    """The failure of a run; where no force exists at the start of the step, with that as its reason."""
-    failure: Failure = run.failure
-    if np.isfinite(failure.residual):
-        return failure
-    state = run.state
-    parts = not_finite(ready.numbering, state.t, state.q, state.u, values)
-    if not parts:
-        return failure
-    names = ", ".join(map(repr, parts[:5]))
-    return failure._replace(
-        message=f"forces of {names} are not finite at t = {state.t:g}",
-        remedy="look for points that coincide, a division by zero, a root or logarithm of a negative number",
-    )
-
-
-def _convergence_error(failure: Failure, solution: Solution, step: int) -> ConvergenceError:
-    t = float(solution.t[-1])
-    names = (*_unclosed(failure, solution), *failure.names)
-    which = f". Not closed: {', '.join(names)}" if names else ""
-    remedy = f". {failure.remedy[:1].upper()}{failure.remedy[1:]}" if failure.remedy else ""
-    return ConvergenceError(
-        f"step {step + 1}, from t = {t:g} to {failure.t_1:g}: {failure.message}{which}{remedy}. The solution up to there is "
-        "in the attribute `solution` of this error.",
-        time=t,
-        step=step,
-        stage=failure.stage,
-        residual=failure.residual,
-        solution=solution,
-        names=names,
-        problem=failure.problem,
-    )
-
-
-def _unclosed(failure: Failure, solution: Solution) -> tuple[str, ...]:
-    """Names of the constraints and contacts that did not close."""
-    own, friction = solution.names, []
-    for name, size in zip(own.friction, own.friction_sizes, strict=True):
-        friction += [f"friction of {name}"] * size
-    labels = {"g": own.g, "gamma": own.gamma, "N": own.contacts, "F": tuple(friction)}
-    return tuple(dict.fromkeys(labels[space][i] for space, i in failure.rows))
 
 
 OF_A_CASE = ("dt", "method", "tol", "max_iterations", "prox", "initial_tol", "save_every", "on_failure")

@@ -16,7 +16,7 @@ from stickslip.engine.narrow import widened
 from stickslip.engine.run import ProgramRun
 from stickslip.engine.runs import CHUNK_ROWS, ROUNDING, Rows, Start
 from stickslip.engine.state import State
-from stickslip.errors import ConvergenceError, MethodError, OptionError
+from stickslip.errors import MethodError, OptionError
 from stickslip.model.collisions import collisions_of
 from stickslip.model.given import number
 from stickslip.model.system import System
@@ -35,6 +35,7 @@ from stickslip.solve.scales import check_tolerance, row_sizes_of, scales_of_mode
 from stickslip.solve.step_problem import names_of_elements
 from stickslip.solve.stopping import watched
 from stickslip.solve.switching import SwitchingRun, refuse_setting, starting_values
+from stickslip.solve.unsolved import convergence_error
 from stickslip.solve.varying import Change
 
 if TYPE_CHECKING:
@@ -291,18 +292,13 @@ class Stepper:
         return rows
 
     def _complain(self) -> None:
-        failure = self._run.failure
-        if failure is not None:
-            self._run.failure = None
-            t = self.t
-            raise ConvergenceError(
-                f"step from t = {t:g} to {failure.t_1:g}: {failure.message}",
-                time=t,
-                step=self._run.first + self._run.done,
-                stage=failure.stage,
-                residual=failure.residual,
-                solution=Recorder(self._run).solution(self._ready, self._run.memory[: len(self._index)].copy(), {}),
-            )
+        run = self._run
+        if run.failure is not None:
+            values = run.memory[: len(self._index)].copy()
+            solution = Recorder(run).solution(self._ready, values, {})
+            error = convergence_error(run, self._ready, values, solution, run.first + run.done)
+            run.failure = None
+            raise error
 
     def _event(self, watch: Callable[[np.ndarray], np.ndarray], sign: float) -> Rows:
         """The shortest step from here that ends beyond the event, by bisection."""
