@@ -56,10 +56,11 @@ def resident() -> float:
 
 
 def warm_up(method: str) -> None:
-    """Compile, or load, everything that a pile needs: sweeps and the robust solver too."""
+    """Compile, or load, everything that a pile needs: sweeps, patches and the robust solver too."""
     with ss.stepper(pile(100), dt=DT, method=method, tol=TOL) as sim:
         sim.step(150)
-        ss.nonsmooth.solve(sim.problem(), solver="robust", tol=1e-6)
+        for solver in ("newton", "robust"):
+            ss.nonsmooth.solve(sim.problem(), solver=solver, tol=1e-6)
 
 
 def ours(n: int, steps: int, method: str) -> dict[str, Any]:

@@ -15,13 +15,14 @@ import numpy as np
 from stickslip.engine.capped import find_start
 from stickslip.engine.contact_state import FIRST, SECOND, Sweeping, sweeping
 from stickslip.engine.contact_sweeps import accelerated, natural_map
-from stickslip.nonsmooth.nearby import by_newton
+from stickslip.nonsmooth.nearby import at_one_pace
 
 # A patch takes about as long as so many times a sweep over one contact; no more often is one worth its time.
 WORTH = 300_000
 FIRST_SWEEPS, MORE_SWEEPS = 400, 150  # at least, before the first patch and between two
 SHARE, AIM = 0.3, 0.3  # of the tolerance: what a contact of a patch misses, and what the patch is solved to
 MOST_BAD, MOST = 300, 400  # contacts that miss it, and of a patch: with more of them sweeps go on
+WHOLE = 0.5  # of all contacts: a patch that has more of them takes all, if there is room
 
 
 def relieve(s: Sweeping, count: int, goal: float, most: int) -> tuple[int, float]:
@@ -34,6 +35,9 @@ def relieve(s: Sweeping, count: int, goal: float, most: int) -> tuple[int, float
         rings = rings + 1 if np.isin(worst, left, assume_unique=True).any() else 1
         rings = _solve_patch(s, count, bad, rings, goal) if np.count_nonzero(bad) < MOST_BAD else 0
         left = worst if rings else worst[:0]
+        residual = natural_map(s, count)
+        if residual < goal:  # sweeps that are not needed may lead away again
+            break
         more, residual = accelerated(s, count, goal, max(MORE_SWEEPS, WORTH // (2 * count)))
         done += more
         if residual < goal:
@@ -57,10 +61,12 @@ def _solve_patch(s: Sweeping, count: int, bad: np.ndarray, rings: int, goal: flo
         chosen, done = larger, done + 1
     if not done:
         return 0
+    if np.count_nonzero(chosen) > WHOLE * count and count <= MOST:
+        chosen = np.ones(count, np.bool_)
     here, own = np.flatnonzero(chosen), np.unique(ends[chosen])
     own = own[own < bodies]
     patch = _patch(s, here, own)
-    find_start(by_newton, patch, len(here), AIM * goal)
+    find_start(at_one_pace, patch, len(here), AIM * goal)
     if natural_map(patch, len(here)) < s.violated[here].max():
         s.z[here], s.v[own] = patch.z, patch.v[:-1]
     return done

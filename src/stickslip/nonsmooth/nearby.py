@@ -17,7 +17,7 @@ from stickslip.nonsmooth.proximal import robust
 # rises for many steps, and falls again once kappa is large: hence the patience, and a kappa that falls slowly.
 NEAR = Pace(160.0, 4.0, 4.0, 20)
 PACES = NEAR, NEAR._replace(kappa=1e4), NEAR._replace(up=10.0)
-OUTER = 60
+OUTER, FEWER = 60, 20
 FRICTION = 0.9, 0.95, 0.98
 LESS, SHORT = 30.0, 12  # times the tolerance, and proximal steps, of a problem with less friction
 ROUNDS = 3
@@ -37,6 +37,13 @@ def by_newton(op: Operator, laws: Laws, scales: Scales, r: np.ndarray, tol: floa
         if least <= tol:
             return True
     return False
+
+
+def at_one_pace(op: Operator, laws: Laws, scales: Scales, r: np.ndarray, tol: float) -> bool:
+    """Proximal Newton at the last of these paces, for fewer steps: where sweeps go on whatever comes out of it."""
+    return bool(
+        newton(op, laws, scales, r, tol, PACES[-1], FEWER, scratch(r.size, size_of(op), laws.kind.size))[0] <= tol
+    )
 
 
 def by_friction(op: Operator, laws: Laws, scales: Scales, r: np.ndarray, tol: float) -> bool:
