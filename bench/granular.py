@@ -1,6 +1,6 @@
-"""Granular matter: how fast a silo runs out through slots of several widths, and poured heaps.
+"""Granular matter: how fast a silo runs out through slots of several widths, and from several heights, and poured heaps.
 
-    python bench/granular.py [silo] [heap]
+    python bench/granular.py [silo] [height] [heap]
 
 The slope of a heap is that of a cone of its volume. Rates of silos are those between the first tenth and 60 % of the grains;
 Beverloo's law in the plane is rate = C sqrt(g/d) (D/d - k)^(3/2).
@@ -51,6 +51,22 @@ def silo() -> None:
           f"largest deviation {100 * np.abs(line / rates - 1).max():.0f} %")  # fmt: skip
 
 
+def height() -> None:
+    """Rates of a full, a half full and a quarter full silo: unlike a liquid's they do not grow with the height."""
+    print(f"{'grains':>6} {'height/d':>9} {'grains/s':>9} {'subdivided':>11} {'CPU s':>7}")
+    for count, t_end in ((200, 0.25), (400, 0.35), (800, 0.6)):
+        begin = time.process_time()
+        system = ss.benchmarks.silo(outlet=7.0, count=count)
+        solution = ss.solve(system, t_end, 1e-3, tol=1e-6, on_failure="subdivide", progress=False)
+        out = (solution.q[:, 1::3] < -D).sum(axis=1)
+        t_0, t_1 = (solution.t[np.argmax(out >= n)] for n in (20, 70))
+        print(
+            f"{count:6d} {solution.q[0, 1::3].max() / D:9.0f} {50 / (t_1 - t_0):9.0f} "
+            f"{solution.stats.solved_by.get('subdivision', 0):11d} {time.process_time() - begin:7.1f}",
+            flush=True,
+        )
+
+
 def heap() -> None:
     """Slopes of heaps of rough and of smooth spheres."""
     for mu in (0.5, 0.1, 0.0):
@@ -64,5 +80,5 @@ def heap() -> None:
 
 
 if __name__ == "__main__":
-    for chosen in sys.argv[1:] or ["silo", "heap"]:
-        {"silo": silo, "heap": heap}[chosen]()
+    for chosen in sys.argv[1:] or ["silo", "height", "heap"]:
+        {"silo": silo, "height": height, "heap": heap}[chosen]()

@@ -31,13 +31,14 @@ class Failure(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """How far a stage came that was not solved."""
+    """How far a stage came that was not solved; `halved`: whether it is a part of a step that was subdivided."""
 
     stage: str
     t_1: float
     residual: float
     tolerance: float
     iterations: int
+    halved: bool
 
 
 def jam_in(trouble: Rescue) -> np.ndarray | None:
@@ -56,10 +57,11 @@ def failure_of(
 
     jam: `rows` are contacts that jam.
     """
-    stage, t_1, residual, tolerance, count = reached
+    stage, t_1, residual, tolerance, count, halved = reached
+    smaller = "a smaller dt may help" + ("" if halved else ", or on_failure='subdivide' for single steps")
     if residual < tolerance or trouble is None:  # of every stage that is solved in turn, but never of all at once
         what = f"the stages that are solved in turn did not settle after {count} iterations of {stage!r}"
-        return Failure(t_1, stage, residual, what, "a smaller dt may help")
+        return Failure(t_1, stage, residual, what, smaller)
     words = stage.replace("_", " ")
     number = f"{residual:.2e}" if np.isfinite(residual) else "not finite"
     what = f"no solution of the {words} was found. Residual {number} (tolerance {tolerance:g})"
@@ -84,13 +86,13 @@ def failure_of(
         remedy = "less friction helps, or no restitution of these contacts"
     elif trouble.repeats:
         tried += "; contacts that are closed, or slip, do not stay so, and vice versa: such sets of contacts repeat"
-        remedy = "a smaller dt may help, or a method that decides about contacts once in a stage, such as rattle"
+        remedy = f"{smaller}, or a method that decides about contacts once in a stage, such as rattle"
     elif residual < ROUND_OFF:
         remedy = f"tol = {tolerance:g} is below rounding: take tol={10 * residual:.0e} or more"
     elif not np.isfinite(residual):
         remedy = "the motion has exploded: a smaller dt or a scheme with implicit forces may help"
     else:
-        remedy = "a smaller dt may help; `problem` of this error is the contact problem, `problem.save(path)` keeps it"
+        remedy = f"{smaller}; `problem` of this error is the contact problem, `problem.save(path)` keeps it"
     return Failure(t_1, stage, residual, f"{what} {tried}", remedy, rows, trouble.problem)
 
 

@@ -324,7 +324,7 @@ class ProgramRun(LoopCalls):
     def _describe(self, failed: int, row: int) -> Failure:
         residual, count, trouble = float(self._residuals[row, failed]), self._iterations[row, failed], self._trouble
         t_1, tolerance = float(self.memory[self.clock.t_1]), self.options.tolerance
-        reached = Reached(self.stages[failed], t_1, residual, tolerance, int(count))
+        reached = Reached(self.stages[failed], t_1, residual, tolerance, int(count), self.subdivides)
         layout, errors = self.program.layout, None if trouble is None else trouble.errors
         jam = None if trouble is None else jam_in(trouble)
         if jam is not None:
