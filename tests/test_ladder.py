@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -198,3 +199,15 @@ def test_contacts_that_are_far_away_are_left_out_of_a_rescue(monkeypatch, reach)
     assert max(rows) < 100  # of 3 (28 pairs + 40 walls)
     assert solution.gap.min() > -1e-7
     assert solution.stats.residuals.max() < 1e-8
+
+
+def test_steppers_and_ensembles_tell_of_a_jam_too():
+    with ss.stepper(groove(), 1e-3, method="moreau") as sim, warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        sim.step(50)
+        sim.step(50)
+    assert [each.category for each in told] == [ss.ImpactWarning]
+    with pytest.warns(ss.ImpactWarning, match="contacts jam"):
+        runs = ss.ensemble(groove(), 0.1, 1e-3, method="moreau", parameters={"e": [0.0, 0.5]}, workers=1)
+    assert not runs.failed.any()
+    np.testing.assert_allclose(runs.q[0, -1], runs.q[1, -1], atol=1e-8)

@@ -164,7 +164,7 @@ class ProgramRun(LoopCalls):
         self.memory[: layout.parameters] = parameters
         self.memory[layout.places(Q_0)], self.memory[layout.places(U_0)] = q, u
         self.clock = self.clock._replace(start=t, step=dt)
-        self.first, self.done, self.failure = 0, 0, None
+        self.first, self.done, self.failure, self.jammed_at = 0, 0, None, None
         self.row = self.first_row.copy()
         self.row[: 1 + q.size + u.size] = np.concatenate([[t], q, u])
         self._begin()

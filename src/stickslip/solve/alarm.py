@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -78,10 +79,14 @@ def energy_alarm(solution: Solution, system: System) -> None:
     warnings.warn(message, EnergyWarning, stacklevel=4)
 
 
-def warn_of_jams(solution: Solution, first: float | None) -> None:
-    """Warn if contacts gave up their restitution; `first`: time of the step in which they did so first, in this run."""
-    count = solution.stats.solved_by.get(JAMMED, 0)
-    if count and first is not None:
+def warn_of_jams(run: Any, told: float | None = None) -> float | None:
+    """Warn if contacts gave up their restitution in this run; the time of the step in which they did so first.
+
+    told: that time, if a warning was given before.
+    """
+    first: float | None = getattr(run, "jammed_at", None)
+    if first is not None and told is None:
+        count = run.rescued_by.get(JAMMED, 0)
         warnings.warn(
             f"contacts jam: friction holds what restitution asks to separate, first in the step to t = {first:.6g}, in {count} "
             "stages in all. No solution was found there but without the restitution of these contacts. Less friction or "
@@ -89,6 +94,7 @@ def warn_of_jams(solution: Solution, first: float | None) -> None:
             ImpactWarning,
             stacklevel=4,
         )
+    return first
 
 
 def _energies(solution: Solution, system: System) -> tuple[np.ndarray, np.ndarray]:

@@ -222,7 +222,7 @@ class Case:
             warn_of_energy(solution, system)
         if run.complete and scheme.facts.order is not None and scheme.facts.friction and solution.holds("P_N"):
             warn_of_steep_friction(ready, solution, values, dt)
-        warn_of_jams(solution, getattr(run, "jammed_at", None))
+        warn_of_jams(run)
         if out is None and chosen is not None:
             solution = chosen.of(solution)
         if run.failure is not None:

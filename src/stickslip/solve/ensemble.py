@@ -24,6 +24,7 @@ from stickslip.model.system import System
 from stickslip.notebook import ShownAsText
 from stickslip.schemes import Scheme
 from stickslip.schemes.spec import label, scheme_of
+from stickslip.solve.alarm import warn_of_jams
 from stickslip.solve.checks import check_capability
 from stickslip.solve.options import as_float, count_steps, is_number, positive, whole
 from stickslip.solve.prepared import Prepared, prepare, program_of
@@ -203,6 +204,7 @@ def _with_all_solvers(run: ProgramRun, given: np.ndarray, at: np.ndarray, out: n
         if run.failure is not None:
             break
         out[k] = run.row
+    warn_of_jams(run)
     return run.done
 
 

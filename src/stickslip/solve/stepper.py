@@ -23,6 +23,7 @@ from stickslip.model.system import System
 from stickslip.schemes import Scheme
 from stickslip.schemes.spec import label, scheme_of
 from stickslip.solution import Solution
+from stickslip.solve.alarm import warn_of_jams
 from stickslip.solve.checks import check_capability, check_start, checked_parameters
 from stickslip.solve.continued import continued
 from stickslip.solve.controllers import Controllers, SampledController
@@ -67,6 +68,7 @@ class Stepper:
         self._initial_tol = initial_tol
         self._slices = slices(run.columns)
         self._closed = False
+        self._jammed_at: float | None = None  # of which a warning has told
 
     def __enter__(self) -> Stepper:
         return self
@@ -293,6 +295,7 @@ class Stepper:
 
     def _complain(self) -> None:
         run = self._run
+        self._jammed_at = warn_of_jams(run, self._jammed_at)
         if run.failure is not None:
             values = run.memory[: len(self._index)].copy()
             solution = Recorder(run).solution(self._ready, values, {})
