@@ -116,6 +116,13 @@ def _robust_from_zero(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.n
     return _robust(ROUNDS)(problem, np.zeros(r.size), tol) if r.any() else (r, 0)
 
 
+def _sweeps_from_zero(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, int]:
+    """The robust method from where many sweeps lead that know nothing of r: to another solution, if r leads to none."""
+    swept, count = _sweeps(MANY)(problem, np.zeros(r.size), tol)
+    found, more = _robust(ROUNDS)(problem, swept, tol)
+    return found, count + more
+
+
 def _disturbed(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, int]:
     ladder: list[tuple[str, SolverFunction, bool]] = [
         ("newton", _newton, False),
@@ -271,18 +278,21 @@ def _together(problem: Problem, found: OneStepSolution, tol: float) -> OneStepSo
         ("robust", _robust(ROUNDS), False),
         ("robust", _robust_from_zero, False),
         ("magnified", magnified, True),
+        ("many sweeps", _sweeps_from_zero, False),
     ]
 
     def at_once(part: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, bool]:
         if part.n_rows > MOST_TOGETHER:
             return r, False
         further = _climb(part, ladder, r, tol)
+        names.append(further.solver)
         return further.reaction, further.residual < NEARLY
 
+    names = ["robust"]
     whole = without_open(problem, found.reaction, tol, at_once)
     if whole is None:
         whole = at_once(problem, found.reaction, tol)[0]
-    better = _climb(problem, [("robust", lambda problem, r, tol: (whole, 0), False)], found.reaction, tol)
+    better = _climb(problem, [(names[-1], lambda problem, r, tol: (whole, 0), False)], found.reaction, tol)
     return better if better.residual < found.residual else found
 
 
