@@ -229,7 +229,9 @@ def _iterate(
                 tried = [(error, share)]
                 break
             tried.append((error, share))
-        error, share = min(tried)  # where no share helps, go on from the best
+        # Where no share helps, go on from the best; with levels from all of the step: redundant contacts share their forces
+        # anew, and what that changes through a mechanism's matrices is gone after the next one.
+        error, share = tried[0] if sets.marks.size else min(tried)
         x = x - share * step
         unknowns.set(x)
         error = evaluate_stage(tables, k, memory, work, options, False)
