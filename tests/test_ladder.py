@@ -4,6 +4,7 @@ import pickle
 import sys
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -83,6 +84,25 @@ def test_a_contact_that_can_neither_be_open_nor_closed_closes_early():
     again = ss.solve(system, t_end=0.044, dt=2e-3, method="generalized-alpha", start=state, progress=False)
     whole = ss.solve(system, t_end=0.044, dt=2e-3, method="generalized-alpha", progress=False)
     assert np.array_equal(again.q[-1], whole.q[-1])
+
+
+def test_sets_of_contacts_repeat_if_they_return_and_not_if_they_stay():
+    """Sets that stay while the residual falls slowly are no cycle; those that return are, and those that stay for too long."""
+    sets = rescue.Sets.__new__(rescue.Sets)
+    sets._memory, sets.marks, sets._past = np.array([-1.0, 1.0]), np.arange(2), []
+    sets._heads, sets._work = (
+        np.zeros((0, 4), np.int64),
+        SimpleNamespace(offset=np.zeros(0, np.int64), outputs=np.zeros(1)),
+    )
+    assert [sets.repeat(error) for error in (1.0, 0.9, 0.8, 0.7)] == [[], [], [], []]
+    sets._memory[:] = 1.0
+    assert sets.repeat(0.7) == []
+    sets._memory[:] = -1.0, 1.0
+    assert len(sets.repeat(0.1)) == 0  # the first ones again, but much nearer
+    sets._memory[:] = 1.0
+    assert len(sets.repeat(0.6)) == 3  # those of two steps ago, and no nearer
+    sets._past.clear()
+    assert [len(sets.repeat(0.5)) for _ in range(rescue.STUCK + 1)] == [0] * rescue.STUCK + [rescue.STUCK + 1]
 
 
 def test_sliding_of_order_two_gives_way_where_it_has_no_solution():

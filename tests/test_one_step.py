@@ -21,7 +21,7 @@ from stickslip.nonsmooth.magnify import disagreement, magnified
 from stickslip.nonsmooth.modes import enumerate_modes, mode_count
 from stickslip.nonsmooth.problem import elements_rows
 from stickslip.nonsmooth.reduced import islands, without_open
-from stickslip.nonsmooth.solvers import _climb, _disturbed, _newton, _together, solve_shortly
+from stickslip.nonsmooth.solvers import _climb, _disturbed, _newton, _sweeps_from_zero, _together, solve_shortly
 
 SEARCH = int(os.environ.get("STICKSLIP_SEARCH", "1"))
 FILES = sorted((Path(__file__).parents[2] / "shared/data/fclib").glob("*.hdf5"))
@@ -456,6 +456,14 @@ def test_paths_from_disturbed_problems_end_at_solutions():
     assert count > 3
     assert _climb(problem, [], found, 1e-9).converged
     np.testing.assert_array_equal(found, _disturbed(problem, start, 1e-9)[0])
+
+
+def test_sweeps_from_zero_forget_where_others_ended():
+    problem = hit_stack(8, seed=3, e=0.2)
+    far = 1e6 * np.ones(problem.n_rows)
+    found = _climb(problem, [("many sweeps", _sweeps_from_zero, False)], far, 1e-9)
+    assert found.converged
+    np.testing.assert_array_equal(found.reaction, _sweeps_from_zero(problem, np.zeros(problem.n_rows), 1e-9)[0])
 
 
 def test_levels_that_do_not_settle_are_solved_together():
