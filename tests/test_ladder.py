@@ -91,7 +91,7 @@ def test_sets_of_contacts_repeat_if_they_return_and_not_if_they_stay():
     sets = rescue.Sets.__new__(rescue.Sets)
     sets._memory, sets.marks, sets._past = np.array([-1.0, 1.0]), np.arange(2), []
     sets._heads, sets._work = (
-        np.zeros((0, 4), np.int64),
+        np.zeros((0, 5), np.int64),
         SimpleNamespace(offset=np.zeros(0, np.int64), outputs=np.zeros(1)),
     )
     assert [sets.repeat(error) for error in (1.0, 0.9, 0.8, 0.7)] == [[], [], [], []]

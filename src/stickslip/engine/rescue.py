@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stickslip.engine.fields import EARLY, PLASTIC, Space
+from stickslip.engine.fields import EARLY, GAP_SIZE, PLASTIC, Space
 from stickslip.engine.jams import eased, marks_of
 from stickslip.engine.layout import Layout
 from stickslip.engine.local import LocalProblem, evaluate_stage, local_problem
@@ -32,6 +32,7 @@ STUCK = (
     4  # steps in which sets may stay as they are without such a gain: the linearised problem is solved roughly at first
 )
 RECENT, OFTEN = 7, 4  # a contact that opens and closes so often in so many steps repeats, whatever others do
+EARLIEST = 1e-3  # of the unit of gaps: contacts that open farther, where an iteration leads astray, are not closed
 BEYOND = 1.01  # of the gap that a contact opens to: where it is closed early
 SHARES = (1.0, 0.5, 0.25, 0.1, 0.03)
 REACH = 4.0  # of the residual of the stage, as a gap: contacts that are farther away are left out at first
@@ -112,9 +113,10 @@ class Sets:
                     marks.append(place)
                     if can_be_early and law["kind"] == NORMAL and law["open_where"] < 0:
                         own = place - max(start for start in starts if start <= place)
-                        heads.append((place, int(group["instance"] + number), int(law["y"]), early[own]))
+                        unit = layout.start[GAP_SIZE] + own
+                        heads.append((place, int(group["instance"] + number), int(law["y"]), early[own], unit))
         self.marks = np.unique(np.array(marks, np.int64))
-        self._heads = np.array(heads, np.int64).reshape(-1, 4)
+        self._heads = np.array(heads, np.int64).reshape(-1, 5)
         self._past: list[tuple[bytes, float, np.ndarray]] = []  # marks, residual and gaps of contacts
 
     def get(self) -> bytes:
@@ -142,7 +144,7 @@ class Sets:
     def close_early(self, gaps: list[np.ndarray]) -> float:
         """Close those contacts early that were open in some of these steps and not in others; the largest gap."""
         widest, least = np.max(gaps, axis=0), np.min(gaps, axis=0)
-        change = (widest > 0.0) & (least == 0.0) & np.isfinite(widest)
+        change = (widest > 0.0) & (least == 0.0) & (widest < EARLIEST * self._memory[self._heads[:, 4]])
         self._memory[self._heads[change, 3]] += BEYOND * widest[change]
         self._past.clear()
         return float(widest[change].max(initial=0.0))
