@@ -18,6 +18,7 @@ INSTRUCTION, RESUMED, WIDER = 0, 3, 5
 GO_ON, STOPPED, SOLVED_ELSEWHERE = 1, 2, 3
 LOOP = "loop"  # what a program keeps: the compiled loop
 MOST_DENSE = 3000  # unknowns of a linearised problem that is solved as a dense one
+MOST_TRIED = 8000  # unknowns, beyond which only the cheap attempts follow sweeps: the others take minutes
 
 
 class LoopCalls:
@@ -110,15 +111,18 @@ class LoopCalls:
                     options = cheap
                 continue
             tried = tried + 1 if where == (done, signals[INSTRUCTION]) else 1
-            where = (done, int(signals[INSTRUCTION]))
-            if tried == 1:
+            where, size = (done, int(signals[INSTRUCTION])), int(tables.problems[failed]["n"])
+            if tried == 1 and self.crowd is not None and size > MOST_DENSE:
+                self._give_up_sweeps(failed)
+                tried = 2 if size < MOST_TRIED else 3  # nothing has changed for the cheap attempts
+            elif tried == 1:
                 rescuer = self._rescue(failed)
                 options = cheap
-            elif tried == 2:
+            if tried == 2:
                 self.memory[self.program.layout.places(PLASTIC)] = 0.0  # restitution is not given up in vain
                 allow_sweeps(tables, self.work)
                 options = self.options._replace(attempt_0=CHEAP)
-            else:
+            elif tried > 2:
                 return done, failed
             signals[RESUMED] = GO_ON
             self._residuals[done - first, failed] = 0.0
@@ -131,15 +135,8 @@ class LoopCalls:
 
     def _rescue(self, failed: int) -> str:
         """Find a better start for a stage that the compiled attempts did not solve; by what, if it looks like a solution."""
-        from stickslip.engine.rescue import Rescue, Unknowns, rescue
+        from stickslip.engine.rescue import rescue
 
-        if self.crowd is not None and self.tables.problems[failed]["n"] > MOST_DENSE:
-            nothing, problem = np.zeros(int(self.tables.problems[failed]["n"])), self.crowd.problem()
-            self._trouble = Rescue(False, np.inf, ("contact sweeps", "robust"), None, False, nothing)
-            if problem is not None:
-                unknown = Unknowns(self.tables, failed, self.memory).at(problem[1])
-                self._trouble = self._trouble._replace(problem=problem[0], unknown=unknown)
-            return ""
         self._trouble = rescue(self.tables, failed, self.memory, self.work, self.options, self.program.layout)
         self._excepted = self._excepted or self._trouble.early > 0.0 or self._trouble.jammed
         if not self._trouble.solved:
@@ -149,6 +146,16 @@ class LoopCalls:
             return JAMMED
         solvers = [name for name in self._trouble.solvers if name != "start"]
         return "contacts closed early" if self._trouble.early > 0.0 else (solvers or ["robust"])[-1]
+
+    def _give_up_sweeps(self, failed: int) -> None:
+        """Describe a stage that is too large for a rescue, and that neither sweeps nor what comes after them have solved."""
+        from stickslip.engine.rescue import Rescue, Unknowns
+
+        nothing, problem = np.zeros(int(self.tables.problems[failed]["n"])), self.crowd.problem()
+        self._trouble = Rescue(False, np.inf, ("contact sweeps", "robust"), None, False, nothing)
+        if problem is not None:
+            unknown = Unknowns(self.tables, failed, self.memory).at(problem[1])
+            self._trouble = self._trouble._replace(problem=problem[0], unknown=unknown)
 
     def _first_loop(self) -> Callable[..., tuple[int, int]]:
         """The compiled loop. The types of its arguments are the same for all programs: it is compiled once."""
