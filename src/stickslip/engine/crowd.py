@@ -40,9 +40,8 @@ from stickslip.nonsmooth.nearby import Nearby, by_admm, by_friction, by_newton
 from stickslip.nonsmooth.problem import Problem
 
 FEW = 40  # contacts, below which Newton's method is faster
-NEAR = (
-    0.3  # of the speed of the fastest body, or of its way: contacts that would open by less than this take part at once
-)
+# Of the speed of the fastest body, or of its way: contacts that would open by less than this take part at once.
+NEAR = 0.3
 CAP = 7000  # sweeps of one solve, between patches
 AFTERWARDS = 1500  # sweeps that may follow the robust solver
 # What comes after that: a name, the solver of the linearised stage, the share of the tolerance that it aims at, and how many

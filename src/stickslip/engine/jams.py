@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 JAMMED = "jam without restitution"
 CARRIES = 1e-3  # of the largest force of a jam: contacts with less are not part of it
-
-
 LEAST = 1e-9  # of the free velocities: a change that is not due to rounding
 
 

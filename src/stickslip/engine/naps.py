@@ -41,11 +41,8 @@ LEAST = 1e-6  # radius of the box, relative to the coordinate
 LARGEST, SIZES, SMALLER_BY = 16.0, 3, 1 / 16  # radii of outer boxes, relative to 1 + the coordinate
 WIDER_BY, WIDEST = 16.0, 1e6  # where an outer box was left
 MANY = 4  # one in so many must sleep in the outer box
-OUTER_LONG_WAIT, OUTER_SHORT, SHORT_WAIT = (
-    4096,
-    8,
-    16,
-)  # steps: where too few could sleep in it; left soon, and what then
+# Steps: to wait where too few could sleep in it; it was left soon if it lasted for fewer than these, and what to wait then.
+OUTER_LONG_WAIT, OUTER_SHORT, SHORT_WAIT = 4096, 8, 16
 
 
 @jit_inline

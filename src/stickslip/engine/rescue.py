@@ -28,9 +28,8 @@ from stickslip.nonsmooth.solvers import OneStepSolution, solve_shortly
 
 STEPS, SET_STEPS = 8, 30  # of the outer iteration; of one that also looks for sets of contacts
 REPEATS = 0.5  # of a residual: sets that return with more than this share of it repeat
-STUCK = (
-    4  # steps in which sets may stay as they are without such a gain: the linearised problem is solved roughly at first
-)
+# Steps in which sets may stay as they are without such a gain: the linearised problem is solved roughly at first.
+STUCK = 4
 RECENT, OFTEN = 7, 4  # a contact that opens and closes so often in so many steps repeats, whatever others do
 EARLIEST = 1e-3  # of the unit of gaps: contacts that open farther, where an iteration leads astray, are not closed
 BEYOND = 1.01  # of the gap that a contact opens to: where it is closed early
