@@ -39,7 +39,8 @@ def heap(far=20, wall=1.0):
 
 
 def equal(a, b):
-    return all(np.array_equal(getattr(a, x), getattr(b, x)) for x in ("t", "q", "u", "P_N", "P_F", "gap"))
+    own = all(np.array_equal(getattr(a, x), getattr(b, x)) for x in ("t", "q", "u", "P_N", "P_F", "gap"))
+    return own and all(np.array_equal(a.extra[x], b.extra[x]) for x in a.extra)
 
 
 FACTS = {name: scheme().facts for name, scheme in ss.METHODS.items() if name != "event-driven"}
@@ -99,7 +100,8 @@ def test_contacts_that_are_far_away_are_not_even_counted(method):
             assert run.program.step[:, 3][run.program.step[:, 0] == COPY].max(initial=0) <= sim.q.size
     at_impacts = 4 if method in ("generalized-alpha", "half-explicit-adaptive") else 0  # accelerations, or steps, jump
     assert looked_at[0] <= looked_at[1] <= looked_at[0] + 240 * at_impacts
-    assert columns[0] == columns[1]
+    if not ss.METHODS[method]().extra:  # else a scheme keeps more than percussions of every contact
+        assert columns[0] == columns[1]
 
 
 @pytest.mark.parametrize("every", [1, 7])

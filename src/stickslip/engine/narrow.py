@@ -3,7 +3,8 @@
 Percussions of a contact that is far away are zero in every row. A run begins with the columns that it always has (time,
 coordinates, velocities, constraints) and those that runs of the same program have needed. When another percussion is not
 zero for the first time, the loop stops after that step (`naps.seen_first`), and rows get its column from there on. So whoever
-takes rows gets them with the columns that they have; all others are zero.
+takes rows gets them with the columns that they have; all others are zero. Schemes that record more than percussions have rows
+with all columns.
 """
 
 from __future__ import annotations
