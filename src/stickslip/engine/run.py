@@ -92,11 +92,7 @@ class ProgramRun(LoopCalls):
         if self.naps and program.watch.size:
             self.tables = own_tables(program)
             allow_naps(self.tables, self.work)
-            if (
-                self.limits is None
-                and not self.extra
-                and (narrow := narrow_record(program, self.columns, self.record)) is not None
-            ):
+            if self.limits is None and (narrow := narrow_record(program, self.extra, self.record)) is not None:
                 self._narrow = narrow
                 narrow.tell(self.work)
 

@@ -14,7 +14,7 @@ from stickslip.errors import OptionError
 from stickslip.solution.records import Energy, Names, NotKept, Stats
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import pandas
     import xarray
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 CATALOGUE = "_catalogue"  # where `values` keeps the quantities of a solution
 LATER = "_later"  # where a solution keeps what computes arrays that nobody has read yet
 COMPUTED = ("g", "g_dot", "gamma", "gap", "gap_dot", "slip", "kinetic", "potential")  # from t, q and u
-MAY_COME_LATER = (*COMPUTED, "P_N", "P_F")
+MAY_COME_LATER = (*COMPUTED, "P_N", "P_F", "extra")
 
 
 class Later:
     """Arrays of a solution, by name, that are computed when one of them is first read."""
 
-    def __init__(self, compute: Callable[[], dict[str, np.ndarray]]):
+    def __init__(self, compute: Callable[[], Mapping[str, Any]]):
         self.compute = compute
 
 
@@ -128,7 +128,7 @@ class Solution:
             array = self.__dict__.get(name)  # None: it comes later
             if array is not None and not isinstance(array, NotKept) and np.shape(array) != (rows, *shape):
                 raise ValueError(f"{name} has the shape {np.shape(array)}, expected {(rows, *shape)}")
-        for name, array in self.extra.items():
+        for name, array in self.__dict__.get("extra", {}).items():
             if "/" in name or len(array) != rows:
                 raise ValueError(f"extra result {name!r} needs a name without '/' and {rows} rows")
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
 from stickslip.engine.evaluate import evaluate
-from stickslip.engine.fields import PERCUSSIONS, RESULTS, SPACES
+from stickslip.engine.fields import RESULTS, SPACES
 from stickslip.engine.layout import slices
 from stickslip.engine.narrow import widened, with_equal_columns, without_zeros
 from stickslip.engine.observe import OBSERVED, observe
@@ -29,7 +29,6 @@ COUNTS = np.int32  # iterations of a stage
 ERRORS = np.float32  # residuals: nobody needs more than seven digits of them, and they are 6 % of a file
 INTEGERS = ("events",)  # counts among the columns of a run; the others are floats
 VECTORS = ("events", "last_event")  # columns with one number per row, and without a second axis
-CONTACTS = (PERCUSSIONS.N.name, PERCUSSIONS.F.name)
 
 Pieces = list[tuple[np.ndarray, np.ndarray | None]]  # rows, and the columns that they have
 
@@ -110,7 +109,7 @@ class Recorder:
             self._thin(last=True)
         rows = self._rows
         if rows[-1][1] is not None:
-            rows[0] = without_zeros(rows[0][0], slices(run.columns)[CONTACTS[0]].start)
+            rows[0] = without_zeros(rows[0][0][0], rows[-1][1])
         pieces, columns = with_equal_columns(rows, self.width)
         arrays = recorded(split(run, pieces, columns))
         stages = len(run.stages)
@@ -135,6 +134,7 @@ class Recorder:
             own = {n: (f"parameter {n}" if n in arrays["extra"] else n).replace("/", "|") for n in varying}
             arrays["extra"] |= {own[name]: column for name, column in varying.items()}
             provenance["varying"] = own | {name: name for name in system.switches}
+        arrays["extra"] = _all_or_later(arrays["extra"])
         states = tuple(self.states) if self.states is not None else ()
         return Solution(
             **arrays,
@@ -151,30 +151,32 @@ class Recorder:
 def split(run: Run, chunks: Sequence[np.ndarray], columns: np.ndarray | None = None) -> dict[str, Any]:
     """Rows of a run as arrays by name; `columns`: those that they have, if not all.
 
-    Then the percussions of contacts, which are last, come later, when somebody reads them.
+    Then what lacks some is left as a function that gives it with all of them.
     """
     out: dict[str, Any] = {}
     for name, at in slices(run.columns).items():
-        if columns is None or name not in CONTACTS:
-            out[name] = np.concatenate([chunk[:, at] for chunk in chunks])
-    if columns is not None:
-        first = slices(run.columns)[CONTACTS[0]].start
-        acting = np.concatenate([chunk[:, first:] for chunk in chunks])
-        out |= dict.fromkeys(CONTACTS, Later(lambda: _all_contacts(run.columns, acting, columns[first:])))
+        first, last = (at.start, at.stop) if columns is None else np.searchsorted(columns, (at.start, at.stop))
+        there = np.concatenate([chunk[:, first:last] for chunk in chunks])
+        if columns is None or last - first == at.stop - at.start:
+            out[name] = there
+        else:
+            out[name] = partial(widened, there, columns[first:last] - at.start, at.stop - at.start)
     for name in VECTORS:
         if name in out:
             out[name] = out[name][:, 0].astype(np.int64 if name in INTEGERS else float)
     return out
 
 
-def _all_contacts(widths: Mapping[str, int], acting: np.ndarray, columns: np.ndarray) -> dict[str, np.ndarray]:
-    """Percussions of all contacts, made of those that act."""
-    out = {}
-    for space, name in (("N", "P_N"), ("F", "P_F")):
-        at = slices(widths)[f"P.{space}"]
-        mine = (columns >= at.start) & (columns < at.stop)
-        out[name] = widened(acting[:, mine], columns[mine] - at.start, at.stop - at.start)
-    return out
+def _or_later(name: str, array: Any) -> Any:
+    """An array of a solution, or what gives it when somebody reads it."""
+    return Later(lambda: {name: array()}) if callable(array) else array
+
+
+def _all_or_later(extra: dict[str, Any]) -> Any:
+    """Further results, or what gives all of them when somebody reads one."""
+    if not any(map(callable, extra.values())):
+        return extra
+    return Later(lambda: {"extra": {name: x() if callable(x) else x for name, x in extra.items()}})
 
 
 def observed(
@@ -189,7 +191,7 @@ def observed(
 
 def recorded(columns: dict[str, np.ndarray]) -> dict[str, Any]:
     """The arrays that a run itself recorded."""
-    arrays: dict[str, Any] = {f"P_{space}": columns[f"P.{space}"] for space in SPACES}
+    arrays: dict[str, Any] = {f"P_{x}": _or_later(f"P_{x}", columns[f"P.{x}"]) for x in SPACES}
     switches = switch_columns(columns)
     further = {name: column for name, column in columns.items() if name not in ("t", *[each.name for each in RESULTS])}
     further |= switches
