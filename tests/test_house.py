@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 
@@ -15,7 +16,8 @@ import stickslip as ss
 from stickslip import shapes
 from stickslip.benchmarks import REGISTRY
 from stickslip.engine.numbering import MULTIPLIERS
-from stickslip.solve.prepared import prepare
+from stickslip.jit import COMPILED, Direct
+from stickslip.solve.prepared import prepare, program_of
 
 PACKAGE = Path(ss.__file__).parent
 PROJECT = Path(__file__).parents[1]
@@ -73,3 +75,55 @@ def test_every_module_has_its_floor_in_the_linter_and_in_the_picture():
     picture = (PROJECT / "CONTRIBUTING.md").read_text().split("## The house")[1].split("```")[1]
     drawn = [re.findall(r"\w+", re.split(r"  +", line)[0]) for line in picture.strip().splitlines()]
     assert [name for floor in drawn for name in floor] == [name for floor in linted for name in floor]
+
+
+# -- compiled code ---------------------------------------------------------------------------------------------------
+
+
+def unused_names():
+    """Functions, classes and methods whose name stands nowhere else."""
+    places = ["src", "tests", "docs", "bench", "README.md", "CONTRIBUTING.md"]
+    files = [f for p in places for f in ([PROJECT / p] if (PROJECT / p).is_file() else (PROJECT / p).rglob("*"))]
+    words = Counter(
+        w for f in files if f.suffix in (".py", ".md", ".js") for w in re.findall(r"\w+", f.read_text("utf-8"))
+    )
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and words[node.name] == 1:
+                yield path.name, node.name
+
+
+def test_nothing_is_dead():
+    # Called by Numba, pickle, a name that is put together, the command line; and figures of papers, which are listed.
+    called = {"kept.py", "shipping.py", "derivations.py", "app.py", "listing.py"}
+    found = [f for f in unused_names() if f[0] not in called and not re.match(r"(fig|table)\d", f[1])]
+    assert [f for f in found if not f[1].startswith("__")] == []
+
+
+@pytest.mark.skipif(not COMPILED, reason="plain Python has no types")
+def test_the_compiled_loop_fits_every_program():
+    from numba import typeof
+
+    from stickslip.engine.advance import workspace
+
+    programs = [
+        program_of(REGISTRY[name].build(), ss.METHODS[method]())
+        for name in ("bouncing_ball", "slider_crank", "tippedisk", "elastic_bar")
+        for method in ("rattle", "theta", "generalized-alpha", "half-explicit")
+    ]
+    assert len({(typeof(p.tables), typeof(workspace(p))) for p in programs}) == 1
+
+
+@pytest.mark.skipif(not COMPILED, reason="plain Python has no types")
+def test_arguments_of_other_types_do_not_reach_code_compiled_for_the_first():
+    @numba.njit
+    def first(x, n):
+        return x[0] + n
+
+    call, x = Direct(first), np.arange(6.0)
+    assert call(x, 1) == call(x, 1) == 1.0
+    assert call(np.arange(5, 9, dtype=np.int32), 1) == 6
+    assert call(x[3::2], 1) == 4.0
+    assert call(x, 0.5) == 0.5
+    assert call(x.reshape(2, 3)[1], 1) == 4.0
+    assert len(first.overloads) == 4

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import stickslip as ss
+from stickslip.schemes.spec import scheme_of
 
 METHODS = [
     *ss.METHODS,
@@ -18,7 +19,7 @@ METHODS = [
 
 def tumbling(method: str) -> ss.System:
     """Something with impacts and friction, as far as the scheme can treat them."""
-    facts = ss.schemes.spec.scheme_of(method).facts
+    facts = scheme_of(method).facts
     if facts.friction:
         return ss.benchmarks.rotating_bouncing_ball(case=2) if "event" in method else ss.benchmarks.slider_crank()
     return (

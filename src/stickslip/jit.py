@@ -47,38 +47,33 @@ def jit_inline(function: F) -> F:
     return _compile(function, keep=False, _nrt=False, forceinline=True)
 
 
-def entry(function: Callable) -> Callable:
-    """A compiled function as it is called after its first call: without a look at the types of its arguments.
-
-    With all tables of a program among them Numba looks for 0.2 ms, and this function takes as long: keep what it returns. For
-    callers that always give the same types.
-    """
-    overloads = list(getattr(function, "overloads", {}).values())
-    return overloads[0].entry_point if len(overloads) == 1 else function
-
-
 class Direct:
-    """A compiled function that is called again and again with arguments of the same types, as those of one run are.
+    """A compiled function that is called again and again with arguments of the same types, as those of a run are.
 
-    Numba looks at the types of all arguments in every call, which takes longer than a small call where tuples of arrays are
-    among them. Arrays must be contiguous, as that is part of their type; with others the call goes the usual way.
+    Numba looks at the types of all arguments in every call, for 0.2 ms where all tables of a program are among them. Here
+    arrays and numbers are compared by what decides their type, and tuples by their class: each is made in one place. A call
+    with other types, or with an array that is not contiguous, goes the usual way.
     """
 
     def __init__(self, function: Any):
         self._function: Any = function
+        self._types: list[Any] = []
         self._entry: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
-        """The result; the types of the first call with contiguous arrays decide."""
-        usual = any(type(argument) is np.ndarray and not argument.flags.carray for argument in arguments)
-        if usual or not COMPILED:
+        """The result; the types of the first call decide what is direct."""
+        if not COMPILED:
             return self._function(*arguments)
+        types = [  # an array that is not contiguous is like no other
+            (a.dtype, a.ndim, a.flags.carray or object()) if type(a) is np.ndarray else type(a) for a in arguments
+        ]
+        if types == self._types:
+            return self._entry(*arguments)
+        out = self._function(*arguments)
         if self._entry is None:
-            out = self._function(*arguments)
-            types = tuple(self._function.typeof_pyval(argument) for argument in arguments)
-            self._entry = self._function.overloads[types].entry_point
-            return out
-        return self._entry(*arguments)
+            numba_types = tuple(map(self._function.typeof_pyval, arguments))
+            self._types, self._entry = types, self._function.overloads[numba_types].entry_point
+        return out
 
 
 def records(table: np.ndarray) -> np.ndarray:

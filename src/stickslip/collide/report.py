@@ -113,16 +113,6 @@ def gap_and_foot(room: Room, contacts: Contacts, c: int) -> tuple[float, Triple]
 
 
 @jit
-def gaps_at(scene: Scene, room: Room, contacts: Contacts, q: np.ndarray) -> np.ndarray:
-    """The gaps of the features that were found, where the bodies are now."""
-    place_bodies(scene.bodies, scene.dimension, q, room)
-    out = np.empty(contacts.found[0])
-    for c in range(contacts.found[0]):
-        out[c] = gap_and_foot(room, contacts, c)[0]
-    return out
-
-
-@jit
 def _turned(A: np.ndarray, v: np.ndarray, at: int) -> Triple:
     x, y, z = v[at], v[at + 1], v[at + 2]
     return (

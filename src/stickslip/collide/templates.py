@@ -102,18 +102,6 @@ def declare_contact(
     equations.contact(gap=gap, slip=slip, name=name, **law)
 
 
-class DetectedContact:
-    """A place for a detected contact between two bodies: a part whose parameters are the columns of `Contacts.numbers`."""
-
-    def __init__(self, name: str, kind: int, first: Carrier, second: Carrier, frictional: bool):
-        self.name, self.kind, self.first, self.second, self.frictional = name, kind, first, second, frictional
-
-    def declare(self, system: System, equations: Equations) -> None:
-        """All columns become parameters, in their order, so that detection can write them as one row."""
-        number = {column: system.parameter(f"{self.name}.{column}", 0.0) for column in columns_of(self.kind)}
-        declare_contact(equations, self.kind, self.first, self.second, number, self.frictional, self.name)
-
-
 @cache
 def template(kind: int, bodies: tuple[int, int], dimension: int, frictional: bool) -> Template:
     """The template of a kind of contact between two kinds of bodies."""

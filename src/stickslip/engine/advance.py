@@ -25,7 +25,7 @@ from stickslip.engine.work import (
     Options,
     Work,
 )
-from stickslip.jit import jit_bare, jit_inline
+from stickslip.jit import Direct, jit_bare, jit_inline
 from stickslip.native.call import call_apart, call_kernel
 
 __all__ = ["Clock", "Options", "Work", "advance", "allow_sweeps", "call", "observe", "workspace"]
@@ -275,3 +275,7 @@ def call(
     for i in range(record.size):
         out[i] = memory[record[i]]
     return failed
+
+
+# Called from Python. Tables and scratch arrays of all programs are of the same types: the loops are compiled once.
+run_steps, run_rows = Direct(advance), Direct(observe)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,10 @@ from stickslip.engine.attempts import CHEAP
 from stickslip.engine.fields import EARLY, PLASTIC
 from stickslip.engine.jams import JAMMED
 from stickslip.engine.program import Program
-from stickslip.jit import entry
 
 # As in engine.work, which loads the compiler.
 INSTRUCTION, RESUMED, WIDER = 0, 3, 5
 GO_ON, STOPPED, SOLVED_ELSEWHERE = 1, 2, 3
-LOOP = "loop"  # what a program keeps: the compiled loop
 MOST_DENSE = 3000  # unknowns of a linearised problem that is solved as a dense one
 MOST_TRIED = 8000  # unknowns, beyond which only the cheap attempts follow sweeps: the others take minutes
 
@@ -61,7 +58,7 @@ class LoopCalls:
 
         The compiled loop makes the first, cheap attempts; then come the solvers of `nonsmooth`, then the other attempts.
         """
-        from stickslip.engine.advance import allow_sweeps
+        from stickslip.engine.advance import allow_sweeps, run_steps
 
         clock, done, tried = self.clock._replace(row=first), first, 0
         tables, stats, signals = self.tables, (self._iterations, self._residuals), self.work.signals
@@ -73,9 +70,8 @@ class LoopCalls:
         signals[RESUMED] = signals[WIDER] = 0
         while True:
             alone = self._excepted or options is not cheap
-            loop, until = self.program.kept.get(LOOP) or self._first_loop(), done + 1 if alone else last
-            passed = int(self.work.solved_by[0])
-            done, failed = loop(
+            until, passed = done + 1 if alone else last, int(self.work.solved_by[0])
+            done, failed = run_steps(
                 tables,
                 begin,
                 step,
@@ -156,14 +152,3 @@ class LoopCalls:
         if problem is not None:
             unknown = Unknowns(self.tables, failed, self.memory).at(problem[1])
             self._trouble = self._trouble._replace(problem=problem[0], unknown=unknown)
-
-    def _first_loop(self) -> Callable[..., tuple[int, int]]:
-        """The compiled loop. The types of its arguments are the same for all programs: it is compiled once."""
-        from stickslip.engine.advance import advance
-
-        def first(*arguments: Any) -> tuple[int, int]:
-            out = advance(*arguments)
-            self.program.kept[LOOP] = entry(advance)
-            return out
-
-        return first

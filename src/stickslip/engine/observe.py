@@ -13,12 +13,10 @@ from stickslip.engine.flow import StageFunction
 from stickslip.engine.layout import slices
 from stickslip.engine.program import Program, assemble
 from stickslip.engine.stage import Stage
-from stickslip.jit import entry
 
 BILATERAL, BILATERAL_DOT, VELOCITY = Field("g", G), Field("g_dot", G), Field("gamma", GAMMA)
 GAP, GAP_DOT, SLIP = Field("gap", N), Field("gap_dot", N), Field("slip", F)
 KINETIC, POTENTIAL = Field("kinetic", ONE), Field("potential", ONE)
-LOOP = "loop"  # what a program keeps: the compiled loop over rows
 OBSERVED = (BILATERAL, BILATERAL_DOT, VELOCITY, GAP, GAP_DOT, SLIP, KINETIC, POTENTIAL)
 
 APPLIED, DAMPING, MOVING, TRANSPORT = (Field(name, ONE) for name in ("applied", "damping", "moving", "transport"))
@@ -79,8 +77,7 @@ def observe(
 
     varying: parameters, by their index, that have a value per row.
     """
-    from stickslip.engine.advance import observe as run
-    from stickslip.engine.advance import workspace
+    from stickslip.engine.advance import run_rows, workspace
 
     layout, varying, key = program.layout, varying or {}, tuple(fields)
     if key not in program.kept:
@@ -94,8 +91,6 @@ def observe(
     rows = np.ascontiguousarray(np.column_stack([*varying.values(), t, q, u]), dtype=float)
     out = np.zeros((len(t), record.size))
     work = free.pop() if free else workspace(program)  # a thread takes one for itself
-    program.kept.get(LOOP, run)(program.tables, 0, memory, work, inputs, record, rows, out)
-    if LOOP not in program.kept:
-        program.kept[LOOP] = entry(run)
+    run_rows(program.tables, 0, memory, work, inputs, record, rows, out)
     free.append(work)
     return {each.name: np.ascontiguousarray(out[:, at[each]]) for each in fields}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from copy import copy, deepcopy
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import casadi as ca
@@ -272,17 +272,6 @@ class System(WrittenEquations):
             self.blocks[k] = b.at(*[x[at[n][k] : at[n][k + 1]] for n, x in (("q", q), ("u", u))])
             self._remember(self.blocks[k])
         return q, u
-
-    def extended(self) -> System:
-        """A system with the same declarations, to which more can be added without changing this one."""
-        out = copy(self)
-        for key in ("blocks", "parts", "_declared", "_u_own", "shown"):
-            setattr(out, key, list(getattr(self, key)))
-        for key in ("_parameters", "_values", "_numbers_of", "_initial", "measures", "switches", "copies"):
-            setattr(out, key, dict(getattr(self, key)))
-        out._own, out._part_names, out._q_names = self._own.copy(), set(self._part_names), set(self._q_names)
-        out.compiled = {}
-        return out
 
     def equations(self) -> list[Equations]:
         """What was declared: the system's own equations first, then those of each part; checked for foreign symbols."""
