@@ -5,6 +5,7 @@ import pytest
 
 import stickslip as ss
 from stickslip.math import diag
+from stickslip.studies.numeric import Factor
 
 OPTIONS = {"rtol": 1e-11, "atol": 1e-13}
 
@@ -425,3 +426,11 @@ def test_an_impact_that_may_or_may_not_lift_a_resting_body_has_no_derivative():
     assert "border of two cases" in str(r)
     assert np.isnan(r.dq["s"][-1]).all()
     assert ss.sensitivity(s, 0.8, 0.01, wrt=["q0"]).dq["q0"][-1][0, 0] == pytest.approx(-0.5)
+
+
+def test_a_derivative_does_not_depend_on_how_many_are_asked_for():
+    """To the last bit; BLAS with threads rounds differently, and waits for its threads much longer than small systems take."""
+    rng = np.random.default_rng(0)
+    factor, b = Factor(rng.normal(size=(5, 5))), rng.normal(size=(5, 9))
+    for solve in (factor.solve, factor.solve_transposed):
+        assert np.array_equal(solve(b), np.column_stack([solve(column) for column in b.T]))
