@@ -190,6 +190,7 @@ def test_a_paper_end_to_end(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_keeps_what_is_done_and_continues(tmp_path):
     command = ("reproduce", "rattle", "--quick", "--out", "there", "--jobs", "2")
     process = stickslip(*command, cwd=tmp_path, start_new_session=True)

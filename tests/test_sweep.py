@@ -94,12 +94,12 @@ def test_workers_hand_over_what_they_have(monkeypatch, tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.usefixtures("ctrl_c")
 def test_no_process_is_left_behind(tmp_path, how):
     """Of a sweep in processes that is killed, or interrupted by Ctrl-C."""
     path = tmp_path / "processes"
     program = f"""
-import os, signal, stickslip as ss
-signal.signal(signal.SIGINT, signal.default_int_handler)
+import os, stickslip as ss
 def measure(solution):
     with open({str(path)!r}, "a") as file:
         file.write(f"{{os.getpid()}}\\n")
@@ -437,6 +437,7 @@ def test_a_journal_belongs_to_the_initial_state_of_the_system(tmp_path):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_the_runs_of_a_sweep(workers):
     """Ten million steps each, of which nobody waits for the end."""
     ball = ss.benchmarks.bouncing_ball()
