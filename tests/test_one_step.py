@@ -449,6 +449,40 @@ def test_what_no_solver_finds_has_a_jam():
     assert jams  # the search has met some
 
 
+def asked_apart(seed, dimension, most=12, ratio=1e6):
+    """Random contacts that restitution asks to separate faster than they would."""
+    problem = random_contacts(np.random.default_rng(seed), most, dimension, ratio)
+    more = 0.5 * np.minimum(problem.q, 0.0) * (np.arange(problem.n_rows) % dimension == 0)
+    return replace(problem, q_given=problem.q + more)
+
+
+@pytest.mark.parametrize("seed, dimension", [(126, 2), (285, 2), (488, 3), (552, 3)])
+def test_forces_beside_which_velocities_vanish_are_not_a_solution(seed, dimension):
+    """Sweeps ended at multipliers of 1e15, where W r + q is rounded to exactly zero. Contacts that jam are told."""
+    problem = asked_apart(seed, dimension)
+    for solver in ("gauss-seidel", "newton", "robust"):
+        found = solve(problem, solver)
+        assert not found.converged, solver
+        assert found.jam is not None
+        assert found.jam.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_what_converges_in_spite_of_a_jam_is_a_solution(dimension):
+    """The same at random: laws hold, and where enumeration says that there is no solution none is found."""
+    jams = 0
+    for seed in range(100 * SEARCH):
+        problem = asked_apart(seed, dimension, most=4, ratio=1.0)
+        jams += jam_of(problem) is not None
+        none = mode_count(problem.laws) > 0 and solve(problem, "enumeration").no_solution
+        for solver in ("gauss-seidel", "newton", "robust"):
+            found = solve(problem, solver)
+            if found.converged:
+                assert not none, (seed, solver)
+                check(problem, found)
+    assert jams
+
+
 def test_paths_from_disturbed_problems_end_at_solutions():
     problem = hit_stack(6, seed=0, e=0.2)
     start = np.ones(problem.n_rows)

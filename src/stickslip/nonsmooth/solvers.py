@@ -303,8 +303,8 @@ def solve(
 
     solver: "newton" (semismooth, with a merit function), "gauss-seidel" (with Anderson acceleration), "robust" (ADMM, then
     proximal Newton), "enumeration" (few planar contacts: complete), or "auto", which starts with the cheap ones and also
-    magnifies small disagreements of sticking contacts. A problem that is not solved is returned with converged=False and
-    the best that was found; nothing is hidden.
+    magnifies small disagreements of sticking contacts. A problem that is not solved is returned with converged=False, the
+    best that was found, and contacts that jam; nothing is hidden. Multipliers that grow without bound are no solution.
 
     >>> from stickslip.nonsmooth import contacts
     >>> found = solve(contacts([[1.0, 0.0], [0.0, 1.0]], [-2.0, 1.0], mu=[0.3]))      # a ball that hits the floor and slips
@@ -333,7 +333,8 @@ def solve(
     ladder = list(LADDER) if solver == "auto" else [(solver, SOLVERS[solver], False)]
     if solver == "auto" and 0 < modes <= MOST_MODES:
         ladder.append(("enumeration", _modes, False))
-    return _climb(problem, ladder, r, tol)
+    found = _climb(problem, ladder, r, tol)
+    return found if found.converged or found.no_solution else replace(found, jam=jam_of(problem))
 
 
 def _climb(
