@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 
 class Space(StrEnum):
@@ -49,6 +50,9 @@ class Field:
                 f"field {self.name!r}: {self.space!r} is not a space; there are {', '.join(Space.__members__)}"
             )
 
+    def __hash__(self) -> int:
+        return hash(self.name)  # names tell fields apart; event-driven runs look up a dozen fields for every rate
+
     def __repr__(self) -> str:
         return f"Field({self.name!r}, {self.space.name})"
 
@@ -63,22 +67,22 @@ class Multipliers:
 
     name: str
 
-    @property
+    @cached_property
     def g(self) -> Field:
         """Those of bilateral constraints on position level."""
         return self.of(G)
 
-    @property
+    @cached_property
     def gamma(self) -> Field:
         """Those of bilateral constraints on velocity level."""
         return self.of(GAMMA)
 
-    @property
+    @cached_property
     def N(self) -> Field:
         """Those of normal contacts."""
         return self.of(N)
 
-    @property
+    @cached_property
     def F(self) -> Field:
         """Those of friction."""
         return self.of(F)
@@ -87,7 +91,7 @@ class Multipliers:
         """The field in one of the spaces."""
         return Field(f"{self.name}.{space}", space)
 
-    @property
+    @cached_property
     def fields(self) -> tuple[Field, ...]:
         """All four."""
         return tuple(map(self.of, SPACES))

@@ -10,6 +10,7 @@ from stickslip.engine.fields import PERCUSSIONS, Q_0, Q_1, T_0, U_0, U_1, F, Fie
 from stickslip.engine.layout import slices
 from stickslip.engine.program import Program
 from stickslip.engine.runs import Start
+from stickslip.jit import Direct
 
 # What the search for events knows and sees. Masks of modes: CLOSED and STICK are 1 or 0, OPEN is positive for yes.
 CLOSED, OPEN, STICK, SLIDING = Field("closed", N), Field("open", N), Field("stick", F), Field("sliding", F)
@@ -48,7 +49,7 @@ class Routine:
         start: Start,
         rate: float = 1.0,
     ):
-        from stickslip.engine.advance import allow_sweeps, workspace
+        from stickslip.engine.advance import allow_sweeps, call, workspace
         from stickslip.engine.levels import row_sizes
 
         layout = program.layout
@@ -65,7 +66,7 @@ class Routine:
         self._inputs, self._record = layout.places(*inputs), layout.places(*outputs)
         self._slices = slices({each: layout.size[each] for each in expand(outputs)})
         self._counts = np.zeros(len(program.solved), np.int64), np.zeros(program.n_residuals)
-        self._iterations, self._prox = start.max_iterations, start.prox
+        self._iterations, self._prox, self._call = start.max_iterations, start.prox, Direct(call)
         self.name = program.solved[0]
 
     @property
@@ -79,7 +80,7 @@ class Routine:
 
     def __call__(self, *values: float | np.ndarray, scale: float = 1.0) -> dict[Field, np.ndarray]:
         """Solve, to ROUND_OFF of `scale`, the expected size of the unknowns in their units; again if larger, or to STIFF."""
-        given = np.concatenate([np.atleast_1d(v) for v in values])
+        given = np.concatenate([v if isinstance(v, np.ndarray) else (v,) for v in values])
         for expected in (scale, 1e3 * scale, 1e6 * scale):
             found, size = self._attempt(ROUND_OFF * max(1.0, expected), given)
             if found is not None:
@@ -96,11 +97,11 @@ class Routine:
 
     def _attempt(self, tolerance: float, given: np.ndarray) -> tuple[dict[Field, np.ndarray] | None, float]:
         """The solution, if there is one to this tolerance, and the size of what was found."""
-        from stickslip.engine.advance import Options, call
+        from stickslip.engine.advance import Options
 
         p, out = self._program, np.empty(self._record.size)
         options = Options(tolerance, self._iterations, self._prox)
-        failed = call(
+        failed = self._call(
             p.step,
             p.tables,
             self._memory,
