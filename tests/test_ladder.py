@@ -3,6 +3,7 @@
 import pickle
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -84,6 +85,37 @@ def test_a_contact_that_can_neither_be_open_nor_closed_closes_early():
     again = ss.solve(system, t_end=0.044, dt=2e-3, method="generalized-alpha", start=state, progress=False)
     whole = ss.solve(system, t_end=0.044, dt=2e-3, method="generalized-alpha", progress=False)
     assert np.array_equal(again.q[-1], whole.q[-1])
+
+
+def test_sets_are_looked_for_anew_where_contacts_were_closed(monkeypatch):
+    """However late that is: here in the last step of the iteration but one."""
+    monkeypatch.setattr(rescue, "SET_STEPS", 8)
+    system = hard.stack(6, e=0.2, seed=10, space=False)
+    solution = ss.solve(system, t_end=0.04, dt=2e-3, method="generalized-alpha", progress=False)
+    assert solution.stats.solved_by["contacts closed early"] == 1
+
+
+def test_a_share_of_a_step_that_gains_next_to_nothing_is_not_taken():
+    """A heap of 12 spheres stayed at 3.556e-8: 0.03 of each step made that smaller, by 1e-12."""
+    assert rescue.gains(0.8, 1.0, 1.0)
+    assert rescue.gains(0.99, 0.03, 1.0)
+    assert not rescue.gains(3.556e-8 - 1e-12, 0.03, 3.556e-8)
+
+
+def test_sets_that_are_not_found_are_looked_for_from_zero(monkeypatch):
+    """Where linearised problems from the last multipliers lead to nothing."""
+    honest, cold_ones = rescue.solve_local, []
+
+    def only_cold(local, tolerance, levels=False, cold=False):
+        cold_ones.append(cold)
+        found = honest(local, tolerance, levels, cold)
+        return found if cold else replace(found, residual=np.inf)
+
+    monkeypatch.setattr(rescue, "solve_local", only_cold)
+    system = hard.stack(6, e=0.2, seed=10, space=False)
+    solution = ss.solve(system, t_end=0.04, dt=2e-3, method="generalized-alpha", progress=False)
+    assert solution.stats.residuals.max() < 1e-8
+    assert {False, True} == set(cold_ones)
 
 
 def test_sets_of_contacts_repeat_if_they_return_and_not_if_they_stay():

@@ -21,7 +21,15 @@ from stickslip.nonsmooth.magnify import disagreement, magnified
 from stickslip.nonsmooth.modes import enumerate_modes, mode_count
 from stickslip.nonsmooth.problem import elements_rows
 from stickslip.nonsmooth.reduced import islands, without_open
-from stickslip.nonsmooth.solvers import _climb, _disturbed, _newton, _sweeps_from_zero, _together, solve_shortly
+from stickslip.nonsmooth.solvers import (
+    _climb,
+    _disturbed,
+    _newton,
+    _newton_from_zero,
+    _sweeps_from_zero,
+    _together,
+    solve_shortly,
+)
 
 SEARCH = int(os.environ.get("STICKSLIP_SEARCH", "1"))
 FILES = sorted((Path(__file__).parents[2] / "shared/data/fclib").glob("*.hdf5"))
@@ -498,6 +506,28 @@ def test_sweeps_from_zero_forget_where_others_ended():
     found = _climb(problem, [("many sweeps", _sweeps_from_zero, False)], far, 1e-9)
     assert found.converged
     np.testing.assert_array_equal(found.reaction, _sweeps_from_zero(problem, np.zeros(problem.n_rows), 1e-9)[0])
+
+
+def test_newton_from_zero_forgets_where_others_ended():
+    problem = hit_stack(4, seed=3, e=0.2)
+    found = _climb(problem, [("newton", _newton_from_zero, False)], 1e6 * np.ones(problem.n_rows), 1e-9)
+    assert found.converged
+    np.testing.assert_array_equal(found.reaction, _newton(problem, np.zeros(problem.n_rows), 1e-9)[0])
+
+
+def test_levels_that_are_solved_from_zero_take_small_forces():
+    """Two blocks, each in a wedge whose friction holds any force: the forces of a start stay, but for a cold one."""
+    normals = np.array([[np.cos(0.3), 0, np.sin(0.3)], [-np.cos(0.3), 0, np.sin(0.3)]])
+    H = np.array([[n, np.cross(n, [0, 1, 0]), [0, 1.0, 0]] for n in normals]).reshape(6, 3).T
+    problem = contacts(np.kron(np.eye(2), H.T @ H), np.tile(H.T @ [0, 0, -1.0], 2), np.ones(4))
+    stress = np.array([np.cos(0.3), -np.sin(0.3), 0, np.cos(0.3), np.sin(0.3), 0])
+    assert np.abs(problem.W @ np.tile(stress, 2)).max() < 1e-15
+    start = np.tile(100 * stress, 2) + 0.01
+    warm, cold = (solve_shortly(problem, start, 1e-9, levels=True, cold=cold) for cold in (False, True))
+    assert warm.converged
+    assert cold.converged
+    assert np.abs(warm.reaction).max() > 90
+    assert np.abs(cold.reaction).max() < 1
 
 
 def test_levels_that_do_not_settle_are_solved_together():

@@ -27,6 +27,7 @@ from stickslip.nonsmooth.problem import Problem
 from stickslip.nonsmooth.solvers import OneStepSolution, solve_shortly
 
 STEPS, SET_STEPS = 8, 30  # of the outer iteration; of one that also looks for sets of contacts
+CLOSINGS = 4  # after each of which sets are looked for anew
 REPEATS = 0.5  # of a residual: sets that return with more than this share of it repeat
 # Steps in which sets may stay as they are without such a gain: the linearised problem is solved roughly at first.
 STUCK = 4
@@ -34,6 +35,7 @@ RECENT, OFTEN = 7, 4  # a contact that opens and closes so often in so many step
 EARLIEST = 1e-3  # of the unit of gaps: contacts that open farther, where an iteration leads astray, are not closed
 BEYOND = 1.01  # of the gap that a contact opens to: where it is closed early
 SHARES = (1.0, 0.5, 0.25, 0.1, 0.03)
+GAIN = 0.1  # of what a share of a step would gain if the residual were linear
 REACH = 4.0  # of the residual of the stage, as a gap: contacts that are farther away are left out at first
 INEXACT = 1e-4  # of the residual of the stage: how well its linearised problem is solved
 EXACT, ROUGH = 1e-12, 1e-6  # relative residuals of a linearised problem: where rounding ends, and what is worth a step
@@ -154,7 +156,8 @@ def rescue(tables: Tables, k: int, memory: np.ndarray, work: Work, options: Opti
 
     Contacts that are far away are idle at first, as in the compiled loop: of 585 pairs of 30 spheres some 80 are near, and
     dense systems without the others take a thousandth of the time. Whatever closes on the way is in the next linearised
-    problem. If that does not succeed, all contacts are taken.
+    problem. If that does not succeed, all contacts are taken. A stage that looks for sets of contacts is then tried once more,
+    with linearised problems solved from zero instead of from the last multipliers.
     """
     groups = tables.groups.copy()
     groups["gap_kernel"] = 0
@@ -165,7 +168,12 @@ def rescue(tables: Tables, k: int, memory: np.ndarray, work: Work, options: Opti
         found, left_out = _iterate(tables, whole, k, memory, work, options, sets, layout, REACH)
         if found.solved or not left_out:
             return found
-    return _iterate(whole, whole, k, memory, work, options, sets, layout, 0.0)[0]
+    found, _ = _iterate(whole, whole, k, memory, work, options, sets, layout, 0.0)
+    if found.solved or not sets.marks.size:
+        return found
+    memory[layout.places(EARLY, PLASTIC)] = 0.0
+    sets = Sets(tables, k, memory, work, layout)
+    return _iterate(whole, whole, k, memory, work, options, sets, layout, 0.0, cold=True)[0]
 
 
 def _iterate(
@@ -178,10 +186,12 @@ def _iterate(
     sets: Sets,
     layout: Layout,
     reach: float,
+    *,
+    cold: bool = False,
 ) -> tuple[Rescue, bool]:
     """The outer iteration; and whether contacts farther than `reach` times the residual were left out.
 
-    whole: tables without idle contacts, by which errors are told.
+    whole: tables without idle contacts, by which errors are told. cold: as in `solve_shortly`.
     """
     unknowns, solvers, left_out = Unknowns(tables, k, memory), [], False
     n, order = int(tables.problems[k]["n"]), int(tables.problems[k]["order"])
@@ -193,7 +203,9 @@ def _iterate(
     best, least, none, early, repeats, unsolved = x, error, False, 0.0, False, 0
     last: LocalProblem | None = None
     jam: np.ndarray | None = None
-    for _ in range(SET_STEPS if sets.marks.size else STEPS):
+    left, closings = SET_STEPS if sets.marks.size else STEPS, 0
+    while left > 0:
+        left -= 1
         if error < options.tolerance or not np.isfinite(error):
             break
         if reach:
@@ -206,7 +218,8 @@ def _iterate(
         if local is None:
             break
         smallest = float(work.x["size"][local.unknown].min())
-        found = solve_local(local, smallest * max(0.1 * options.tolerance, INEXACT * error), sets.marks.size > 0)
+        accuracy = smallest * max(0.1 * options.tolerance, INEXACT * error)
+        found = solve_local(local, accuracy, sets.marks.size > 0, cold)
         solvers.append(found.solver)
         last, none, jam = local, found.no_solution, found.jam
         if jam is not None:
@@ -226,7 +239,7 @@ def _iterate(
         for share in SHARES:
             unknowns.set(x - share * step)
             error = evaluate_stage(tables, k, memory, work, options, False)
-            if error < before or (sets.marks.size and sets.get() != were):
+            if gains(error, share, before) or (sets.marks.size and sets.get() != were):
                 tried = [(error, share)]
                 break
             tried.append((error, share))
@@ -242,6 +255,8 @@ def _iterate(
             repeats, closed = True, sets.close_early(gaps)
             if closed == 0.0:
                 break
+            closings += 1
+            left = SET_STEPS if closings <= CLOSINGS else left
             early, best, least = max(early, closed), x, np.inf
             error = evaluate_stage(tables, k, memory, work, options, False)
     unknowns.set(best)
@@ -254,6 +269,11 @@ def _iterate(
         least < options.tolerance, least, tuple(solvers), problem, none, errors, early, repeats, rows_of, jammed, jam
     )
     return out, left_out
+
+
+def gains(error: float, share: float, before: float) -> bool:
+    """Whether a share of a step leads on. Short ones that gain next to nothing end an iteration that whole ones continue."""
+    return error < (1.0 - GAIN * share) * before
 
 
 def _idle(tables: Tables, k: int, work: Work) -> bool:
@@ -282,7 +302,7 @@ def _drop_choices(tables: Tables, k: int, memory: np.ndarray) -> None:
                 memory[at[:, None] + np.arange(int(law["rows"]))] = -1.0
 
 
-def solve_local(local: LocalProblem, tolerance: float, levels: bool = False) -> OneStepSolution:
+def solve_local(local: LocalProblem, tolerance: float, levels: bool = False, cold: bool = False) -> OneStepSolution:
     """The linearised problem, from the multipliers of the stage, so that its error is below the tolerance."""
     relative = tolerance / float(local.problem.scales.scale.max())
-    return solve_shortly(local.problem, local.z.copy(), min(max(relative, EXACT), ROUGH), levels)
+    return solve_shortly(local.problem, local.z.copy(), min(max(relative, EXACT), ROUGH), levels, cold)
