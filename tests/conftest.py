@@ -5,6 +5,7 @@ import signal
 import sys
 import time
 from collections import Counter
+from dataclasses import dataclass
 from functools import cache
 
 # Workers of pytest-xdist, which inherit this, fill all cores. Threads of BLAS besides them wait for each other: 16 ms instead
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import settings
 
 import stickslip as ss
+from stickslip import cli
 from synthetic import make_ball
 
 settings.register_profile(
@@ -48,6 +50,30 @@ def run(label: str, method: str, dt: float | None = None, t_end: float | None = 
 def ball() -> ss.Solution:
     """A solution whose every number is known."""
     return make_ball()
+
+
+@dataclass
+class Result:
+    """Of a call of the command line."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def stick(capsys, monkeypatch, tmp_path):
+    """Call the command line in this process, in an empty directory."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> Result:
+        monkeypatch.setattr(sys, "argv", ["stickslip", *arguments])
+        with pytest.raises(SystemExit) as exit_:
+            cli.main()
+        code = exit_.value.code
+        return Result(code or 0, *capsys.readouterr())
+
+    return call
 
 
 TRACED = 0.3  # seconds of CPU time of a test, all its cases together, after which coverage leaves further cases out

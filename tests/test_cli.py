@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,35 +17,13 @@ import pytest
 
 import stickslip
 import stickslip.analysis  # before somebody replaces what it imports
-from stickslip import cli
+from conftest import Result
 from stickslip._version import __version__
 from stickslip.cli.target import split_settings
 from stickslip.errors import ConvergenceError, Interrupted, OptionError
 from stickslip.schemes import METHODS
 from stickslip.solution import load
 from synthetic import make_ball
-
-
-@dataclass
-class Result:
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def stick(capsys, monkeypatch, tmp_path):
-    """Call the command line in this process, in an empty directory."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str) -> Result:
-        monkeypatch.setattr(sys, "argv", ["stickslip", *arguments])
-        with pytest.raises(SystemExit) as exit_:
-            cli.main()
-        code = exit_.value.code
-        return Result(code or 0, *capsys.readouterr())
-
-    return call
 
 
 @pytest.fixture

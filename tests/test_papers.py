@@ -226,14 +226,13 @@ def test_ctrl_c_keeps_what_is_done_and_continues(tmp_path):
         (["rattle", "--out", "file/below"], "--out file/below"),
     ],
 )
-def test_wrong_input_is_named(tmp_path, arguments, message):
+def test_wrong_input_is_named(stick, tmp_path, arguments, message):
     (tmp_path / "file").write_text("")
-    process = stickslip("reproduce", *arguments, cwd=tmp_path)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 1
-    assert err.startswith("error: ")
-    assert message in err
-    assert "Traceback" not in err
+    result = stick("reproduce", *arguments)
+    assert result.code == 1
+    assert result.err.startswith("error: ")
+    assert message in result.err
+    assert "Traceback" not in result.err
 
 
 # -- store and runner, with items that cost nothing --------------------------------------------------------------------
