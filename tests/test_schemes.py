@@ -3,7 +3,7 @@
 Two problems with known behaviour: a rod on a pin in maximal coordinates (smooth, bilateral), and a point mass that slides on a
 slope (persistent contact), with friction for the schemes that have it. Errors are taken at the last node against a solution by
 RATTLE with a step 100 times smaller than the smallest one here, whose error (order 2) is below a thousandth of theirs, and
-against Lobatto's scheme for those of higher order.
+against Lobatto's scheme for those of higher order. A mechanism is declared once: its derivatives and programs serve all tests.
 """
 
 from functools import cache
@@ -33,6 +33,7 @@ CASES = list(SCHEMES)
 WITH_CONTACTS = [name for name, scheme in SCHEMES.items() if scheme.facts.contacts]
 
 
+@cache
 def rod(pins: int = 1) -> ss.System:
     s = ss.System("rod on a pin")
     s.add(ss.Gravity([0, -10.0]))
@@ -46,6 +47,7 @@ def rod(pins: int = 1) -> ss.System:
     return s
 
 
+@cache
 def slope(friction: bool) -> ss.System:
     """Case 1 of `point_mass_on_slope`, already sliding: downhill from the start with speed 1, also without friction."""
     s = ss.System("slope")
@@ -126,18 +128,22 @@ def test_declared_number_of_unknowns(name):
     assert program.unknowns == declared
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_symmetric_schemes_return(name):
-    """Forward, velocities reversed, forward again: a symmetric scheme comes back to round-off, another one does not.
-
-    A spring pendulum in polar coordinates: its mass matrix depends on q and its forces on u, even in u.
-    """
-    if name in ("moreau-symmetric", "moreau-variational"):
-        pytest.skip("their velocities belong to intervals; tested with the Moreau family")
+@cache
+def spring_pendulum() -> ss.System:
+    """In polar coordinates: its mass matrix depends on q and its forces on u, even in u."""
     s = ss.System("spring pendulum")
     (r, phi), (v, w) = s.coordinates("r phi", initial=[1.0, 0.3], velocity=[0.2, 0.9])
     s.kinetic_energy((v**2 + r**2 * w**2) / 2)
     s.potential_energy((r - 1) ** 2 * 5 - r * cos(phi))
+    return s
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_symmetric_schemes_return(name):
+    """Forward, velocities reversed, forward again: a symmetric scheme comes back to round-off, another one does not."""
+    if name in ("moreau-symmetric", "moreau-variational"):
+        pytest.skip("their velocities belong to intervals; tested with the Moreau family")
+    s = spring_pendulum()
     there = ss.solve(s, t_end=1.0, dt=0.05, method=SCHEMES[name], tol=1e-13)
     back = ss.solve(s, t_end=1.0, dt=0.05, method=SCHEMES[name], tol=1e-13, q0=there.q[-1], u0=-there.u[-1])
     distance = np.abs(back.q[-1] - there.q[0]).max()
@@ -151,7 +157,7 @@ def test_symmetric_schemes_return(name):
 def test_energy_does_not_rise_at_impacts(name):
     """Bouncing ball: each impact takes (1 - e^2) of the energy. A scheme may gain what a step of free fall is worth."""
     dt = 1e-3
-    s = ss.solve(ss.benchmarks.bouncing_ball(), t_end=1.5, dt=dt, method=SCHEMES[name])
+    s = ss.solve(bounced("bouncing_ball")[0], t_end=1.5, dt=dt, method=SCHEMES[name])
     total = s.energy().total
     v = np.sqrt(2 * 9.81)
     if name != "schatzman-paoli":  # whose velocity at an impact is the mean of those before and after it
@@ -170,6 +176,15 @@ def test_the_reference_agrees_with_the_event_driven_solution(name):
     assert np.abs(u(exact.t) - exact.u).max() < 1e-7
 
 
+@cache
+def bounced(mechanism: str) -> tuple[ss.System, ss.Solution]:
+    """A mechanism and its event-driven solution, with impacts."""
+    system = ss.benchmarks.REGISTRY[mechanism].build()
+    exact = ss.solve(system, t_end=1.0, dt=1e-2, method="event-driven")
+    assert (exact.P_N > 0).any()
+    return system, exact
+
+
 @pytest.mark.parametrize("name", WITH_CONTACTS)
 @pytest.mark.parametrize("mechanism", ["bouncing_ball", "bouncing_pendulum"])
 def test_agrees_with_the_event_driven_solution_after_impacts(name, mechanism):
@@ -177,9 +192,7 @@ def test_agrees_with_the_event_driven_solution_after_impacts(name, mechanism):
 
     The error of one run depends on where in a step the impacts fall, by a factor of up to 60; so it is the mean over six steps.
     """
-    system = ss.benchmarks.REGISTRY[mechanism].build()
-    exact = ss.solve(system, t_end=1.0, dt=1e-2, method="event-driven")
-    assert (exact.P_N > 0).any()
+    system, exact = bounced(mechanism)
 
     def error(dt: float) -> float:
         s = ss.solve(system, t_end=1.0, dt=dt, method=SCHEMES[name])
@@ -234,18 +247,23 @@ def test_doubled_joints_change_nothing(name):
     assert np.abs(two.P_g[:, :2] - one.P_g / 2).max() < 1e-8
 
 
-@pytest.mark.parametrize("name", WITH_CONTACTS)
-def test_a_block_on_more_contacts_than_it_needs_slides_and_stops(name):
-    """Four points on a line: v = 1 - mu g t, and a stop after v^2/(2 mu g); the four forces add up to the weight."""
-    mu = 0.3 if SCHEMES[name].facts.friction else 0.0
+@cache
+def block_on_four_feet(mu: float) -> ss.System:
     s = ss.System("block")
     s.add(ss.Gravity([0, -10.0]))
     block = s.add(ss.PlanarBody("block", mass=1.0, inertia=0.1, position=[0, 0.5], velocity=[1.0, 0.0]))
     law = {"friction": mu} if mu else {}
     for x in (-0.5, -0.2, 0.2, 0.5):
         s.add(ss.Contact(f"foot {x}", block.point(x, -0.5), ss.Line([0, 0], [0, 1]), **law))
+    return s
+
+
+@pytest.mark.parametrize("name", WITH_CONTACTS)
+def test_a_block_on_more_contacts_than_it_needs_slides_and_stops(name):
+    """Four points on a line: v = 1 - mu g t, and a stop after v^2/(2 mu g); the four forces add up to the weight."""
+    mu = 0.3 if SCHEMES[name].facts.friction else 0.0
     dt = 2e-3
-    solution = ss.solve(s, t_end=0.5, dt=dt, method=SCHEMES[name])
+    solution = ss.solve(block_on_four_feet(mu), t_end=0.5, dt=dt, method=SCHEMES[name])
     lag = dt if SCHEMES[name].facts.contact_level == "no" else 0.0  # explicit-velocity: forces of the last step
     sliding = np.abs(solution.t - 0.2).argmin()
     assert solution.u[sliding, 0] == pytest.approx(1 - mu * 10 * 0.2, abs=0.02)  # of the first step, before contact
@@ -258,16 +276,21 @@ def test_a_block_on_more_contacts_than_it_needs_slides_and_stops(name):
 # -- stability ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.filterwarnings("ignore::stickslip.StabilityWarning", "ignore::stickslip.EnergyWarning")
-def test_oscillations_grow_beyond_the_declared_limit_and_not_before(name):
+@cache
+def oscillator() -> ss.System:
     s = ss.System("oscillator")
     (x,), (v,) = s.coordinates("x", initial=[1.0], velocity=[0.0])
     s.kinetic_energy(v**2 / 2)
     s.potential_energy(x**2 / 2)
+    return s
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.filterwarnings("ignore::stickslip.StabilityWarning", "ignore::stickslip.EnergyWarning")
+def test_oscillations_grow_beyond_the_declared_limit_and_not_before(name):
 
     def amplitude(omega_dt: float) -> float:
-        return float(np.abs(ss.solve(s, t_end=30 * omega_dt, dt=omega_dt, method=SCHEMES[name]).q).max())
+        return float(np.abs(ss.solve(oscillator(), t_end=30 * omega_dt, dt=omega_dt, method=SCHEMES[name]).q).max())
 
     limit = SCHEMES[name].facts.stable_to
     if limit is None:
