@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -49,20 +51,20 @@ def preloaded(force) -> ss.System:
     return s
 
 
-LAWS = {  # the system, and mu(v) g or the force per mass
+LAWS = {  # the system, declared once for all methods, and mu(v) g or the force per mass
     "u in equations": (
-        lambda: block_from_equations(lambda u: 0.1 + 0.4 * exp(-(u[0] ** 2))),
+        cache(lambda: block_from_equations(lambda u: 0.1 + 0.4 * exp(-(u[0] ** 2)))),
         lambda v: G * (0.1 + 0.4 * np.exp(-(v**2))),
     ),
     "function of the slip speed": (
-        lambda: block_from_equations(lambda v: 0.3 + 0.02 * v),
+        cache(lambda: block_from_equations(lambda v: 0.3 + 0.02 * v)),
         lambda v: G * (0.3 + 0.02 * v),
     ),
     "Stribeck, parts in space": (
-        lambda: block_from_parts(ss.Stribeck(0.5, 0.2, speed=3.0, viscous=0.01)),
+        cache(lambda: block_from_parts(ss.Stribeck(0.5, 0.2, speed=3.0, viscous=0.01))),
         lambda v: G * (0.2 + 0.3 * np.exp(-((v / 3) ** 2)) + 0.01 * v),
     ),
-    "fixed radius": (lambda: preloaded(lambda v: 2.0 + v), lambda v: 2.0 + v),
+    "fixed radius": (cache(lambda: preloaded(lambda v: 2.0 + v)), lambda v: 2.0 + v),
 }
 
 
@@ -107,6 +109,7 @@ def test_derivatives_of_the_radius_of_friction(law):
 # -- restitution ------------------------------------------------------------------------------------------------------
 
 
+@cache
 def dropped(restitution) -> ss.System:
     s = ss.System("ball")
     q, u = s.coordinates("y", initial=[1.0], velocity=[0.0])
@@ -168,6 +171,7 @@ def test_a_belt_moves_along_itself():
 # -- the stick-slip oscillator on a belt -----------------------------------------------------------------------------
 
 
+@cache
 def oscillator() -> ss.System:
     """A mass on a spring and a belt, with friction that falls as it slips: it sticks, is torn off, and sticks again."""
     s = ss.System("stick-slip oscillator")
