@@ -17,6 +17,7 @@ import numpy as np
 from stickslip.jit import jit
 from stickslip.nonsmooth.graph import SIZE, BodyGraph, factor, substitute
 from stickslip.nonsmooth.laws import MOST_ROWS, Laws
+from stickslip.nonsmooth.linear import LONG, subtract
 
 
 class Operator(NamedTuple):
@@ -294,6 +295,8 @@ def _factor_dense(A: np.ndarray, n: int, pivots: np.ndarray) -> bool:
                 if 3 * count < n - k:
                     for c in range(count):
                         A[i, columns[c]] -= f * A[k, columns[c]]
+                elif n - k > 2 * LONG:
+                    subtract(A[i, k + 1 : n], f, A[k, k + 1 : n])
                 else:
                     for j in range(k + 1, n):
                         A[i, j] -= f * A[k, j]
