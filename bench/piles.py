@@ -100,7 +100,7 @@ def settled(n: int, steps: int, method: str) -> None:
     print(
         f"{'third':>6} {'ms per step':>12} {'after the cap':>14} {'longest':>8} {'contacts':>9} {'lowest gap/R':>13}  solved by"
     )
-    with ss.stepper(pile(n), dt=DT, method=method, tol=TOL) as sim:
+    with ss.stepper(pile(n), dt=DT, method=method, tol=TOL, on_failure="subdivide") as sim:
         before: dict[str, int] = {}
         spent = 0.0
         for third in range(1, 4):

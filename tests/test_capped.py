@@ -5,10 +5,12 @@ import pytest
 
 from stickslip.engine.capped import find_start, linearised
 from stickslip.engine.contact_state import (
+    ALLOWED_GAP,
     D_1,
     D_2,
     D_F,
     D_N,
+    DEAD,
     FIRST,
     MU,
     OMEGA,
@@ -16,6 +18,7 @@ from stickslip.engine.contact_state import (
     R_N,
     ROWS,
     SECOND,
+    SIZE_N,
     STAYS_OPEN,
     UNIT_F,
     UNIT_N,
@@ -24,11 +27,13 @@ from stickslip.engine.contact_state import (
     sweeping,
 )
 from stickslip.engine.contact_sweeps import natural_map
-from stickslip.engine.contact_values import respond
+from stickslip.engine.contact_values import ease, respond
 from stickslip.native.wide import place
+from stickslip.nonsmooth import from_bodies
 from stickslip.nonsmooth.krylov import gmres
 from stickslip.nonsmooth.measure import error_of, scratch
-from stickslip.nonsmooth.nearby import by_admm, by_friction, by_newton
+from stickslip.nonsmooth.nearby import NEAR, OUTER, by_admm, by_friction, by_newton
+from stickslip.nonsmooth.newton import newton
 from stickslip.nonsmooth.operator import add_element, clear, factor_matrix, multiply, size_of, solve_matrix
 
 PLACES = [[place(side, i) for i in range(6)] for side in (0, 1)]
@@ -155,3 +160,64 @@ def test_a_direction_with_the_factors_of_another_matrix():
     solve_matrix(op, exact, work)
     multiply(op, laws, C, exact, product)
     np.testing.assert_allclose(product, b, atol=1e-9)
+
+
+def heap(seed, mu, n=25, contacts=70, ground=15):
+    """Balls that touch each other and the ground in random directions, and fly in random ones."""
+    rng = np.random.default_rng(seed)
+    H = np.zeros((6 * n, 3 * contacts))
+    first = rng.integers(0, n, contacts)
+    second = (first + rng.integers(1, n, contacts)) % n
+    for c in range(contacts):
+        directions, columns = np.linalg.qr(rng.normal(size=(3, 3)))[0], slice(3 * c, 3 * c + 3)
+        for body, sign in ((first[c], 1.0), (second[c], -1.0))[: 1 if c >= contacts - ground else 2]:
+            H[6 * body : 6 * body + 3, columns] = sign * directions
+            H[6 * body + 3 : 6 * body + 6, columns] = -np.cross(directions[:, 0], directions.T).T
+    f = rng.normal(size=6 * n) * np.tile([1, 1, 1, 0, 0, 0], n)
+    return from_bodies(np.diag(np.tile([1, 1, 1, 0.4, 0.4, 0.4], n)), H, f, np.full(contacts, mu))
+
+
+@pytest.mark.parametrize("seed, mu", [(28, 0.6), (8, 1.0)])
+def test_directions_along_which_the_energy_rises_are_taken_as_far_as_the_residual_falls(seed, mu):
+    problem = heap(seed, mu)
+    r = np.zeros(problem.n_rows)
+    op, laws, scales = problem.operator, problem.laws, problem.scales
+    work = scratch(r.size, size_of(op), laws.kind.size)
+    assert newton(op, laws, scales, r, 1e-9, NEAR, OUTER, work)[0] <= 1e-9
+    assert error_of(op, laws, scales, r, work) <= 1e-9
+
+
+def test_a_gap_that_is_missed_by_less_than_enough_is_no_error_of_friction():
+    """As in the residual of a stage: friction that slips belongs to the normal force that there is."""
+    s, rng = crowd()
+    set_multipliers(s, rng)
+    slips = np.flatnonzero((s.who[:, ROWS] == 2) & (s.z[:, 0] > 0) & (s.info[:, UNIT_N] < 0.5))
+    assert len(slips) > 5
+    s.z[slips, 1:] = 0.3 * s.z[slips, :1] * np.array([0.6, -0.8])
+    respond(s, len(s.z))
+    along = np.einsum("crk,ck->cr", s.G.astype(float), _velocities(s))
+    s.u[slips, 0] = 0.5 * TOL * s.info[slips, D_N] / s.numbers[slips, W_N] - along[slips, 0]
+    s.u[slips, 1:] = -along[slips, 1:] - 10.0 * s.z[slips, 1:]  # against the force
+    natural_map(s, len(s.z))
+    np.testing.assert_allclose(s.violated[slips], 0.5 * TOL, rtol=1e-3)
+
+
+def _velocities(s):
+    """Steps of both bodies of every contact, in the columns of its rows."""
+    out = np.zeros((len(s.who), s.G.shape[2]))
+    for side, column in ((0, FIRST), (1, SECOND)):
+        out[:, PLACES[side]] = s.v[s.who[:, column]]
+    return out
+
+
+def test_gaps_that_are_eased_stay_within_what_is_allowed():
+    s, _ = crowd()
+    s.info[:, SIZE_N], s.gaps[0] = 1.0, 1
+    before, gap = s.u.copy(), s.info[:, UNIT_N] < 0.5
+    ease(s, len(s.z), TOL)
+    assert (s.u[~gap] == before[~gap]).all()
+    assert (s.u[:, 1:] == before[:, 1:]).all()
+    wider = (s.u - before)[gap, 0] * s.info[gap, UNIT_N]
+    assert (wider > 0.0).all()
+    assert (wider + (DEAD + 0.02) * TOL <= ALLOWED_GAP * TOL * (1 + 1e-12)).all()
+    assert ALLOWED_GAP < 0.25  # 5e-6 of the radius 0.05, with the tolerance 1e-6

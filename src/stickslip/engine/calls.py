@@ -15,7 +15,7 @@ from stickslip.engine.program import Program
 INSTRUCTION, RESUMED, WIDER = 0, 3, 5
 GO_ON, STOPPED, SOLVED_ELSEWHERE = 1, 2, 3
 MOST_DENSE = 3000  # unknowns of a linearised problem that is solved as a dense one
-MOST_TRIED = 8000  # unknowns, beyond which only the cheap attempts follow sweeps: the others take minutes
+MOST_TRIED = 8000  # unknowns, beyond which only one attempt follows sweeps: all of them take minutes, and found nothing
 
 
 class LoopCalls:
@@ -64,7 +64,7 @@ class LoopCalls:
         tables, stats, signals = self.tables, (self._iterations, self._residuals), self.work.signals
         if self.work.nap[0] and not np.array_equal(self.memory[: self._seen.size], self._seen):
             self._awake()  # parameters have changed
-        cheap = self.options._replace(attempt_1=CHEAP)
+        cheap, once = self.options._replace(attempt_1=CHEAP), self.options._replace(attempt_1=1)
         evaluate = None if self.crowd is None else self.options._replace(attempt_1=1, iterations=-1)
         options, where, rescuer = evaluate or cheap, (-1, -1), ""
         signals[RESUMED] = signals[WIDER] = 0
@@ -104,7 +104,7 @@ class LoopCalls:
                     errors[failed], errors[-2:] = residual, np.maximum(errors[-2:], self.work.errors)
                 else:
                     signals[RESUMED], self._residuals[done - first, failed] = GO_ON, 0.0
-                    options = cheap
+                    options = cheap if int(tables.problems[failed]["n"]) < MOST_TRIED else once
                 continue
             tried = tried + 1 if where == (done, signals[INSTRUCTION]) else 1
             where, size = (done, int(signals[INSTRUCTION])), int(tables.problems[failed]["n"])

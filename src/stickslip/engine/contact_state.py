@@ -14,6 +14,8 @@ MEMORY = sums.ROWS  # differences of the acceleration in `contact_sweeps`
 OMEGA = 1.4  # over-relaxation of the sweeps
 DEAD = 0.2
 ENOUGH, ENOUGH_GAP = 0.9, 0.02  # shares of the tolerance that a solve aims at, of velocities and of gaps
+EASE = 0.4  # of what is enough there: what gaps may miss where a stage is hard
+ALLOWED_GAP = DEAD + (1.0 + EASE) * ENOUGH_GAP  # of the tolerance: what gaps miss at most
 # Columns of Sweeping.numbers, what a sweep reads: friction coefficient and constant radius, OMEGA over the Delassus diagonals,
 # what a normal multiplier does to the slips, what a change of multipliers is in the unit of a row and of its goal.
 MU, RADIUS, R_N, R_F, D_1, D_2, W_N, W_F = range(8)

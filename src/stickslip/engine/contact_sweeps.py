@@ -74,7 +74,11 @@ def sweep(s: Sweeping, count: int) -> float:
 
 @jit_bare
 def natural_map(s: Sweeping, count: int) -> float:
-    """The largest residual, in the unit of its row and shares of what is enough there; nan stays."""
+    """The largest residual, in the unit of its row and shares of what is enough there; nan stays.
+
+    As in the residual of a stage, the radius of friction is that of the multiplier, not of the projected one: what a gap
+    misses, as a force, is 23 times as much in the unit of slips as in its own.
+    """
     worst, total = 0.0, 0.0
     v, G = s.v_flat, s.G_flat
     for c in range(count):
@@ -84,7 +88,7 @@ def natural_map(s: Sweeping, count: int) -> float:
         p0, p1, p2 = s.z[c, 0], s.z[c, 1], s.z[c, 2]
         q0 = max(0.0, p0 - u0 * n[R_N] / OMEGA)
         q1, q2 = p1 - u1 * n[R_F] / OMEGA, p2 - u2 * n[R_F] / OMEGA
-        slip, limit = sqrt(q1 * q1 + q2 * q2), n[RADIUS] + n[MU] * q0
+        slip, limit = sqrt(q1 * q1 + q2 * q2), n[RADIUS] + n[MU] * p0
         if slip > limit:
             f = limit / slip if limit > 0.0 else 0.0
             q1, q2 = q1 * f, q2 * f

@@ -18,13 +18,12 @@ from stickslip.engine.capped import find_start, problem_of
 from stickslip.engine.contact_plan import Bodies, Plan, bodies_of, plan_of
 from stickslip.engine.contact_rows import set_directions, set_up
 from stickslip.engine.contact_state import (
-    DEAD,
-    ENOUGH_GAP,
+    ALLOWED_GAP,
     Sweeping,
     sweeping,
 )
 from stickslip.engine.contact_sweeps import accelerated
-from stickslip.engine.contact_values import set_values, take_step, worst_gap
+from stickslip.engine.contact_values import ease, set_values, take_step, worst_gap
 from stickslip.engine.crowd_kernels import prepare_many
 from stickslip.engine.fields import N
 from stickslip.engine.local import evaluate_stage
@@ -50,6 +49,9 @@ AFTER_CAP: tuple[tuple[str, Nearby, float, int], ...] = (
     ("newton", by_newton, 0.7, 60),
     ("robust", by_admm, 0.2, AFTERWARDS),
     ("less friction first", by_friction, 0.2, AFTERWARDS),
+)
+MOST_LATER = (
+    1000  # contacts, beyond which only the first of them is worth its time: the others take as long, and find less
 )
 NEWTON = 12  # iterations of Newton's method for the stage itself after that
 LINEARISATIONS = 12  # of one stage
@@ -101,7 +103,7 @@ def sweep_stage(
                 if count < 0:
                     return REFUSED, np.inf, n, 0, sweeps
             error = set_values(tables, k, memory, work, bodies, room, count, options.tolerance)
-            within = room.gaps[0] == 0 or room.errors[0] < (DEAD + ENOUGH_GAP) * options.tolerance
+            within = room.gaps[0] == 0 or room.errors[0] < ALLOWED_GAP * options.tolerance
             if error < options.tolerance and within:
                 return SOLVED, error, n, count, sweeps
             if anew or n % 2 == 1:  # what a step missed is small, so that derivatives serve twice
@@ -183,6 +185,8 @@ class Crowd:
         if not finite:
             Unknowns(tables, k, memory).set(work.start)
         for means, solver, share, most in AFTER_CAP:
+            if solver is not by_newton and self._count > MOST_LATER:
+                return np.inf
             solved = True  # the linearised stage
             for _ in range(LINEARISATIONS):
                 evaluate_stage(tables, k, memory, work, options, True)
@@ -190,6 +194,7 @@ class Crowd:
                 if count < 0 or not solved:
                     break
                 self._count = count
+                ease(room, count, options.tolerance)
                 residual = find_start(solver, room, count, share * options.tolerance)
                 if not residual < options.tolerance:  # sweeps that are not needed may lead away again
                     done, residual = accelerated(room, count, options.tolerance, most)
@@ -200,7 +205,7 @@ class Crowd:
                 take_step(room, count, bodies, memory)
                 error = evaluate_stage(tables, k, memory, work, options, False)
                 gap = 0.0 if room.gaps[0] == 0 else worst_gap(tables, k, work)
-                if error < options.tolerance and gap < (DEAD + ENOUGH_GAP) * options.tolerance:
+                if error < options.tolerance and gap < ALLOWED_GAP * options.tolerance:
                     self._note(means)
                     return error
         short = options._replace(attempt_0=0, attempt_1=1, iterations=NEWTON)
