@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from stickslip.engine.numbering import Numbering
 from stickslip.engine.watch import law_function
 from stickslip.errors import InitialStateError, ModelError
 from stickslip.model.declaration import check_law_value
+from stickslip.model.system import System
 
 LAWS = ("mu", "radius", "e_N", "e_F", "coefficients")  # functions whose values `check_laws` looks at
 LARGEST = np.finfo(float).max
@@ -33,12 +34,12 @@ def check_mass(numbering: Numbering, t: float, q: np.ndarray, parameters: np.nda
     for kind in massive:
         for rows, M in zip(numbering.rows(kind, "u"), numbering.evaluate(kind, "M", t, q, parameters), strict=True):
             groups[home[rows[0]]][0][np.ix_(place[rows], place[rows])] += M
-    names, diagonal = system.u_names, np.zeros(n_u)
+    diagonal = np.zeros(n_u)
     for M, rows in groups:
-        _check_mass(system.name, M, [names[k] for k in rows])
+        _check_mass(system, M, rows)
         diagonal[rows] = np.diag(M)
     if n_u and diagonal.min() < MASS_RATIO * diagonal.max():
-        light, heavy = names[int(diagonal.argmin())], names[int(diagonal.argmax())]
+        light, heavy = (system.u_names[int(k)] for k in (diagonal.argmin(), diagonal.argmax()))
         raise ModelError(
             f"{system.name}: the mass of {light!r}, {diagonal.min():.3g}, is beyond all comparison with {diagonal.max():.3g} "
             f"of {heavy!r}; a ratio of 1e30 is the most"
@@ -64,7 +65,8 @@ def coupled(n_blocks: int, joined: Sequence[np.ndarray]) -> list[list[int]]:
     return list(out.values())
 
 
-def _check_mass(name: str, M: np.ndarray, labels: list[str]) -> None:
+def _check_mass(system: System, M: np.ndarray, rows: np.ndarray) -> None:
+    name = system.name
     if not np.isfinite(M).all():
         raise ModelError(f"{name}: the mass matrix is not finite at the initial state")
     scale = np.abs(M).max(initial=0.0)
@@ -77,7 +79,7 @@ def _check_mass(name: str, M: np.ndarray, labels: list[str]) -> None:
         np.linalg.cholesky(M)
     except np.linalg.LinAlgError:
         values, vectors = np.linalg.eigh(M)
-        worst = labels[int(np.abs(vectors[:, 0]).argmax())]
+        worst = system.u_names[int(rows[np.abs(vectors[:, 0]).argmax()])]
         raise ModelError(
             f"{name}: the mass matrix is not positive definite at the initial state: eigenvalue {values[0]:g} in the "
             f"direction of {worst!r}; every velocity needs a mass or inertia > 0"
@@ -155,12 +157,15 @@ def not_finite(numbering: Numbering, t: float, q: np.ndarray, u: np.ndarray, par
 
 
 def check_initial_state(
-    observed: dict[str, np.ndarray], names: dict[str, tuple[str, ...]], numbering: Numbering, tolerance: float
+    observed: dict[str, np.ndarray],
+    names_of_rows: Callable[[], dict[str, tuple[str, ...]]],
+    numbering: Numbering,
+    tolerance: float,
 ) -> None:
     """Constraints hold and no contact begins inside an obstacle, up to the tolerance."""
     if _holds(observed, tolerance):
         return
-    system = numbering.model.system
+    system, names = numbering.model.system, names_of_rows()
     _check_joints(observed["g"][0], numbering, tolerance)
     for key, labels, level in (
         ("g", names["g"], "position"),

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Instance:
     """One part of a system: its type, the blocks of coordinates it touches and its parameters, by their index."""
 
@@ -94,7 +94,8 @@ def derive(system: System) -> Model:
         else:
             like, equations = first[copy.like]
             parts.append(replace(like, name=e.name, blocks=copy.of(like.blocks)))
-            declared[k] = copy.named(e.name, equations)
+            if equations.constraints or equations.velocity_constraints or equations.contacts:
+                declared[k] = copy.named(e.name, equations)
     return Model(system, tuple(nodes), tuple(parts), tuple(declared))
 
 

@@ -24,6 +24,10 @@ class Layout:
     parameters: int
     total: int
 
+    def slice(self, field: Field) -> slice:
+        """The places of one field."""
+        return slice(self.start[field], self.start[field] + self.size[field])
+
     def places(self, *fields: Field | Multipliers) -> np.ndarray:
         """The places of fields, one after another."""
         pieces = [np.arange(self.start[each], self.start[each] + self.size[each]) for each in expand(fields)]

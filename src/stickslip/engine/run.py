@@ -133,7 +133,7 @@ class ProgramRun(LoopCalls):
     def state(self) -> State:
         """Where the run is."""
         layout = self.program.layout
-        memory = {each.name: self.memory[places] for each, places in self.remembered.items()}
+        memory = {each.name: self.memory[places].copy() for each, places in self.remembered.items()}
         t, n_q, n_u = 1, layout.size[Q_0], layout.size[U_0]
         q, u = self._row[t : t + n_q].copy(), self._row[t + n_q : t + n_q + n_u].copy()
         return State(self.method, self.clock.start, self.clock.step, self.first + self.done, self.t, q, u, memory)

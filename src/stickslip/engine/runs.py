@@ -85,12 +85,12 @@ class Run(Protocol):
     def advance(self, keep: Keep, interrupted: Callable[[], bool], show: Callable[[int], None]) -> None: ...
 
 
-def row_plan(program: Program, extra: Sequence[Field]) -> tuple[dict[str, int], np.ndarray, dict[Field, np.ndarray]]:
+def row_plan(program: Program, extra: Sequence[Field]) -> tuple[dict[str, int], np.ndarray, dict[Field, slice]]:
     """Widths of the columns of a row, the places that make it up, and those that a state remembers."""
     layout, declared, fields = program.layout, program.numbering.declared, [*RESULTS, *extra]
     columns = {"t": 1} | {each.name: declared[each.space] for each in fields}
     places = [layout.places(each)[: declared[each.space]] for each in fields]
-    remembered = {each: layout.places(each) for each in [*program.memory, *extra]}
+    remembered = {each: layout.slice(each) for each in [*program.memory, *extra]}
     return columns, np.concatenate([layout.places(T_1), *places]), remembered
 
 

@@ -126,9 +126,9 @@ class Equations:
 
     def expressions(self) -> list[ca.SX]:
         """Every expression, in a fixed order."""
-        out = [e for pair in self.mass for e in pair] + self.kinetic + self.potential
+        out = [*[e for pair in self.mass for e in pair], *self.kinetic, *self.potential]
         out += [e for pair in self.forces for e in pair]
-        out += [b.value for b in self.constraints + self.velocity_constraints]
+        out += [b.value for b in (*self.constraints, *self.velocity_constraints)]
         for c in self.contacts:
             out += [] if c.gap is None else [c.gap]
             out += [c.slip, c.friction, c.radius, c.restitution, c.tangential_restitution, c.coefficients]
@@ -244,6 +244,15 @@ class Equations:
             if names.count(name) > 1:
                 raise ModelError(f"{where}: refers to the normal contact {name!r} twice")
         return names
+
+
+class NoEquations(Equations):
+    """Of a part that is a copy of another: a name, and nothing that could be added to."""
+
+    mass = kinetic = potential = forces = constraints = velocity_constraints = contacts = ()  # type: ignore[assignment]
+
+    def __init__(self, name: str):
+        self.name = name
 
 
 def slip_speed(slip: ca.SX) -> ca.SX:

@@ -1,7 +1,7 @@
 """Many equal bodies: declared once, copied in other symbols.
 
 A copy has symbols of its own, so that joints, contacts and measures can name it, but no expressions: its type, mass and forces
-are those of the first. That makes it cheap.
+are those of the first. Symbols and names of its coordinates come into being when somebody asks for them. That makes it cheap.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STATES = {"position": ("q", 0), "orientation": ("q", 1), "angle": ("q", 1)}
 STATES |= {"velocity": ("u", 0), "angular_velocity": ("u", 1)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Copy:
     """A part that declares what the part `like` does, of other blocks: pairs (block of the first, block of this one)."""
 
@@ -85,7 +85,7 @@ def add_many(system: System, body: Any, states: Mapping[str, Any]) -> list[Any]:
             )
     q, u = _rows(where, body, states)
     name = body.name
-    bodies = [copy.copy(body) for _ in q]
+    bodies = [_twin(body) for _ in q]
     for k, each in enumerate(bodies):
         each.name, each.initial, each.initial_velocity = f"{name}[{k}]", q[k], u[k]
         if each.name in system._part_names:
@@ -95,49 +95,87 @@ def add_many(system: System, body: Any, states: Mapping[str, Any]) -> list[Any]:
         raise ModelError(
             f"{where}: a body with constraints or contacts of its own cannot be copied; add them one by one"
         )
-    template, number = system.blocks[-1], len(system.blocks) - 1
+    number = len(system.blocks) - 1
+    family = Family(system.blocks[number], number, q, u, system._remember)
     shared = {key: value for key, value in vars(first).items() if key in ("mass", "inertia")} | {"_owner": system}
     for k, each in enumerate(bodies[1:], 1):
-        block = CopiedCoordinates(template, each.name, q[k], u[k], number, system._remember)
+        block = CopiedCoordinates(family, each.name, k)
         system.copies[each.name] = Copy(first.name, ((number, len(system.blocks)),))
-        system.blocks.append(block)
-        system._q_names.update(block.q_names)
-        vars(each).update(shared, _block=block)
+        system._add_block(block)
+        for key, value in shared.items():
+            object.__setattr__(each, key, value)
+        object.__setattr__(each, "_block", block)
         system._add_copy(each)
     return bodies
+
+
+def _twin(body: Any) -> Any:
+    """A body with the same attributes. `copy.copy` would give each a dictionary of its own, 0.2 kB."""
+    out = object.__new__(type(body))
+    for key, value in vars(body).items():
+        object.__setattr__(out, key, value)
+    return out
+
+
+@dataclass(frozen=True)
+class Family:
+    """What all copies of a block share: the first one and its number, and the rows of their initial states."""
+
+    template: Coordinates
+    number: int
+    q: np.ndarray
+    u: np.ndarray
+    remember: Callable[[Coordinates], None]
 
 
 class CopiedCoordinates(Coordinates):
     """A block like another one, whose symbols q, u and qdot come into being when somebody asks for them."""
 
-    def __init__(
-        self,
-        template: Coordinates,
-        name: str,
-        q_initial: np.ndarray,
-        u_initial: np.ndarray,
-        like: int,
-        remember: Callable[[Coordinates], None],
-    ):
-        own = {"name": name, "q_initial": q_initial, "u_initial": u_initial}
-        for key in ("q_names", "u_names"):
-            own[key] = tuple(name + n.removeprefix(template.name) for n in getattr(template, key))
-        vars(self).update(own, q_units=template.q_units, u_units=template.u_units)
-        vars(self).update(_template=template, _like=like, _remember=remember)
+    def __init__(self, family: Family, name: str, row: int):
+        for key, value in (("_family", family), ("name", name), ("_row", row)):
+            object.__setattr__(self, key, value)
 
     def __getattr__(self, key: str) -> Any:
         if key not in ("q", "u", "qdot"):
             raise AttributeError(key)
-        template = self._template
+        template = self._family.template
         q, u = (ca.vertcat(*[ca.SX.sym(n) for n in names]) for names in (self.q_names, self.u_names))
         qdot = ca.Function("qdot", [TIME, template.q, template.u], [template.qdot])(TIME, q, u)
         vars(self).update(q=q, u=u, qdot=qdot)
-        self._remember(self)
+        self._family.remember(self)
         return vars(self)[key]
 
     @property
+    def q_names(self) -> tuple[str, ...]:
+        return self._renamed(self._family.template.q_names)
+
+    @property
+    def u_names(self) -> tuple[str, ...]:
+        return self._renamed(self._family.template.u_names)
+
+    def _renamed(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        first = self._family.template.name
+        return tuple(self.name + n.removeprefix(first) for n in names)
+
+    @property
+    def q_initial(self) -> np.ndarray:
+        return self._family.q[self._row]
+
+    @property
+    def u_initial(self) -> np.ndarray:
+        return self._family.u[self._row]
+
+    @property
+    def q_units(self) -> tuple[str, ...]:
+        return self._family.template.q_units
+
+    @property
+    def u_units(self) -> tuple[str, ...]:
+        return self._family.template.u_units
+
+    @property
     def like(self) -> int | None:
-        return self._like
+        return self._family.number
 
     @property
     def named(self) -> bool:
@@ -145,11 +183,11 @@ class CopiedCoordinates(Coordinates):
 
     @property
     def canonical(self) -> bool:
-        return self._template.canonical
+        return self._family.template.canonical
 
     def at(self, q: np.ndarray, u: np.ndarray) -> Coordinates:
         out = copy.copy(self)
-        vars(out).update(q_initial=q, u_initial=u)
+        vars(out).update(_family=replace(self._family, q=q[None], u=u[None]), _row=0)
         return out
 
 

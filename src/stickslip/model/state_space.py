@@ -26,7 +26,8 @@ class StateSpace:
         self._numbers_of: dict[str, float] = {}  # the free parameters among them
         self._reads: list[ca.SX] | None = None  # see `reading`
         self._u_own: list[ca.SX] = []
-        self._q_names: set[str] = set()
+        self._names: dict[str, set[str]] = {"coordinate": set(), "velocity": set()}  # of blocks that are not copies
+        self._copied: dict[str, Coordinates] = {}  # the others, which know their names when they are asked
         # By the hashes of all symbols that are declared, their values: numbers, or expressions of parameters.
         self._initial: dict[int, Any] = {TIME.__hash__(): 0.0, APPROACH_SPEED.__hash__(): 0.0}
 
@@ -118,12 +119,40 @@ class StateSpace:
             raise ModelError(f"{self.name}: {kind} {name!r} has the name of the {taken[name]}; choose another")
         if name in self._parameters:
             raise ModelError(f"{self.name}: {kind} {name!r} has the name of a parameter; choose another")
-        if name in self._q_names or name in also:
+        if self._is_taken("coordinate", name) or name in also:
             raise ModelError(f"{self.name}: {kind} {name!r} has the name of a coordinate; choose another")
-        if kind != "velocity" and any(name in block.u_names for block in self.blocks):
+        if kind != "velocity" and self._is_taken("velocity", name):
             raise ModelError(f"{self.name}: {kind} {name!r} has the name of a velocity; choose another")
         if kind != "measure" and name in getattr(self, "measures", {}):
             raise ModelError(f"{self.name}: {kind} {name!r} has the name of a measure; choose another")
+
+    def _is_taken(self, kind: str, name: str) -> bool:
+        """Whether a coordinate or a velocity has this name; those of copies begin with the name of their block."""
+        if name in self._names[kind]:
+            return True
+        blocks = [self._copied[name[:n]] for n in range(len(name)) if name[:n] in self._copied] if self._copied else []
+        return any(name in (block.q_names if kind == "coordinate" else block.u_names) for block in blocks)
+
+    def _add_block(self, block: Coordinates) -> None:
+        self.blocks.append(block)
+        if block.like is not None:
+            self._copied[block.name] = block
+        else:
+            self._names["coordinate"].update(block.q_names)
+            self._names["velocity"].update(block.u_names)
+            self._remember(block)
+
+    def _remove_blocks(self, first: int) -> None:
+        """All from this one on."""
+        for block in self.blocks[first:]:
+            for s in (*array(block.q), *array(block.u)):
+                del self._initial[s.__hash__()]
+            if block.like is not None:
+                del self._copied[block.name]
+            else:
+                self._names["coordinate"].difference_update(block.q_names)
+                self._names["velocity"].difference_update(block.u_names)
+        del self.blocks[first:]
 
     # -- coordinates --------------------------------------------------------------------------------------------------
 
@@ -154,7 +183,7 @@ class StateSpace:
         u_names = tuple(velocities.split()) if velocities else tuple(f"{name}_dot" for name in q_names)
         prefix = "" if block is None else f"{block}."
         for name in q_names:
-            if prefix + name in self._q_names or q_names.count(name) > 1:
+            if self._is_taken("coordinate", prefix + name) or q_names.count(name) > 1:
                 raise ModelError(f"{self.name}: coordinate {prefix + name!r} is declared twice")
         for kind, given in (("coordinate", q_names), ("velocity", u_names)):
             for name in given:
@@ -183,9 +212,7 @@ class StateSpace:
         q_units = self._units(units, q_names, "units")
         follow = " ".join("-" if x == "" else f"{x}/s" for x in q_units) if kinematics is None and q_units else None
         u_units = self._units(velocity_units or follow, u_names, "velocity_units")
-        self.blocks.append(Coordinates(block or names, q, u, q_full, u_full, q0, u0, qdot, q_units, u_units))
-        self._q_names.update(q_full)
-        self._remember(self.blocks[-1])
+        self._add_block(Coordinates(block or names, q, u, q_full, u_full, q0, u0, qdot, q_units, u_units))
         if block is None:
             self._u_own.append(u)
         return array(q), array(u)

@@ -16,7 +16,7 @@ import numpy as np
 from stickslip.errors import ModelError
 from stickslip.math import Vector, array, column
 from stickslip.model.assemble import assembled
-from stickslip.model.declaration import APPROACH_SPEED, TIME, Equations, Sensor, _vector
+from stickslip.model.declaration import APPROACH_SPEED, TIME, Equations, NoEquations, Sensor, _vector
 from stickslip.model.given import flag, number, text
 from stickslip.model.shipping import packed, unpacked
 from stickslip.model.switches import switched
@@ -232,7 +232,7 @@ class System(WrittenEquations):
         part._owner = self
         self.parts.append(part)
         self._part_names.add(part.name)
-        self._declared.append(Equations(part.name))
+        self._declared.append(NoEquations(part.name))
 
     def show(self, *shapes: Shape) -> None:
         """Draw shapes whose points are expressions of the coordinates, in addition to what the parts show.
@@ -339,19 +339,16 @@ class System(WrittenEquations):
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
         """A part that cannot be declared leaves nothing behind, so that the corrected one can be added."""
-        lists: tuple[list[Any], ...] = (self.blocks, self._u_own, self.parts, self._declared)
-        sizes, known = [len(items) for items in lists], len(self._parameters)
+        lists: tuple[list[Any], ...] = (self.parts, self._u_own, self._declared)
+        sizes, blocks, known = [len(items) for items in lists], len(self.blocks), len(self._parameters)
         try:
             yield
         except Exception:
-            for part in self.parts[sizes[2] :]:
+            for part in self.parts[sizes[0] :]:
                 part._owner = None
                 self._part_names.discard(part.name)
                 self.copies.pop(part.name, None)
-            for block in self.blocks[sizes[0] :]:
-                self._q_names.difference_update(block.q_names)
-                for s in (*array(block.q), *array(block.u)):
-                    del self._initial[s.__hash__()]
+            self._remove_blocks(blocks)
             for items, size in zip(lists, sizes, strict=True):
                 del items[size:]
             for name in list(self._parameters)[known:]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -17,6 +18,7 @@ from stickslip.schemes import METHODS, Scheme
 from stickslip.solve.prepared import Prepared
 
 REMEMBERED = 64  # starts whose checks are remembered
+LONG = 4096  # bytes
 
 
 def check_start(
@@ -30,21 +32,31 @@ def check_start(
     tol: float | None,
 ) -> None:
     """Mass matrix, laws, stability and the initial state; `tol` is None where a run continues, which may have drifted."""
-    numbering, names = ready.numbering, ready.names
+    numbering = ready.numbering
     _once(ready, ("M",), t, q, values, partial(check_mass, numbering, t, q, values))
     for law in LAWS:
         _once(ready, (law,), t, q, values, partial(_check_law, ready, law, t, q, values))
-    key = (t, q.tobytes(), u.tobytes(), values.tobytes(), tol)
+    key = (t, fingerprint(q), fingerprint(u), values.tobytes(), tol)
     if tol is not None and key not in ready.passed:
         first = observe(ready.observing, values, np.array([t]), q[None, :], u[None, :])
-        labels = {"g": names.g, "gamma": names.gamma, "contacts": names.contacts}
-        check_initial_state(first, labels, numbering, tol)
+        check_initial_state(first, partial(labels_of_rows, ready), numbering, tol)
         _remember(ready, key, None)
     stable_to = scheme.facts.stable_to
     if stable_to is not None:
         frequency = partial(highest_frequency, numbering, t, q, values)
         omega = _once(ready, ("M", "stiffness"), t, q, values, frequency)
         _check_stability(scheme, stable_to, dt, omega)
+
+
+def labels_of_rows(ready: Prepared) -> dict[str, tuple[str, ...]]:
+    """Names of constraints and contacts."""
+    return {key: getattr(ready.names, key) for key in ("g", "gamma", "contacts")}
+
+
+def fingerprint(numbers: np.ndarray) -> bytes:
+    """What tells arrays apart: their bytes, or a digest of many, for it is remembered."""
+    content = numbers.tobytes()
+    return content if len(content) < LONG else hashlib.blake2b(content).digest()
 
 
 def _check_law(ready: Prepared, law: str, t: float, q: np.ndarray, values: np.ndarray) -> None:
@@ -65,7 +77,7 @@ def _once(
     if names not in ready.inputs:
         ready.inputs[names] = ready.numbering.inputs_of(names)
     time, positions, parameters = ready.inputs[names]
-    key = (names, t if time else None, q.tobytes() if positions else None, values[parameters].tobytes())
+    key = (names, t if time else None, fingerprint(q) if positions else None, values[parameters].tobytes())
     outcome = ready.passed.get(key, ready)  # other threads may forget it at any time
     return outcome if outcome is not ready else _remember(ready, key, check())
 

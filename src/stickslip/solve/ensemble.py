@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import casadi as ca
@@ -25,7 +26,7 @@ from stickslip.notebook import ShownAsText
 from stickslip.schemes import Scheme
 from stickslip.schemes.spec import label, scheme_of
 from stickslip.solve.alarm import warn_of_jams
-from stickslip.solve.checks import check_capability
+from stickslip.solve.checks import check_capability, labels_of_rows
 from stickslip.solve.options import as_float, count_steps, is_number, positive, whole
 from stickslip.solve.prepared import Prepared, prepare, program_of
 from stickslip.solve.scales import check_tolerance, row_sizes_of, scales_of_model
@@ -272,7 +273,7 @@ def _refused(
     ready: Prepared, t: float, q: np.ndarray, u: np.ndarray, values: np.ndarray, tolerance: float
 ) -> np.ndarray:
     """Runs that start inside an obstacle or violate constraints. Masses and laws are checked where they change."""
-    numbering, names = ready.numbering, ready.names
+    numbering = ready.numbering
     for k in _distinct(values, numbering.inputs_of(("M",))[2]):
         check_mass(numbering, t, q[k], values[k])
     for law in LAWS:
@@ -286,6 +287,5 @@ def _refused(
     off.append(-seen["gap"].min(axis=1, initial=0.0))
     refused = ~(np.max(off, axis=0) <= tolerance)  # what is not a number is refused as well
     if len(q) == 1 and refused[0]:
-        labels = {"g": names.g, "gamma": names.gamma, "contacts": names.contacts}
-        check_initial_state(seen, labels, numbering, tolerance)
+        check_initial_state(seen, partial(labels_of_rows, ready), numbering, tolerance)
     return refused

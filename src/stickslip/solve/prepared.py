@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from stickslip.solve.varying import by_index, varying_of
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A system ready to run: its model, the numbering of it, the program of observed quantities, the names of columns.
+    """A system ready to run: its model, the numbering of it, the program of observed quantities.
 
     `passed` remembers what was checked, `inputs` what a check depends on (see `solve.checks`), `scales` the length and
     velocity of the model.
@@ -36,10 +37,14 @@ class Prepared:
     model: Model
     numbering: Numbering
     observing: Program
-    names: Names
     passed: dict[Any, Any] = field(default_factory=dict)
     inputs: dict[Any, Any] = field(default_factory=dict)
     scales: dict[Any, Any] = field(default_factory=dict)
+
+    @cached_property
+    def names(self) -> Names:
+        """Labels and units of all columns: 1 kB for each body in space, so a stepper does without."""
+        return names_of(self.numbering)
 
 
 def prepare(system: System) -> Prepared:
@@ -50,9 +55,10 @@ def prepare(system: System) -> Prepared:
         numbering = Numbering(model)
         if not model.parts:  # coordinates without equations: there is nothing to observe, and no mass
             check_mass(numbering, 0.0, system.q_initial, np.array(list(system.parameter_values().values())))
-        names = names_of(numbering)
-        _refuse_shadows(system, names)
-        return Prepared(model, numbering, observation(model), names)
+        ready = Prepared(model, numbering, observation(model))
+        if system.measures:
+            _refuse_shadows(system, ready.names)
+        return ready
 
     return compiled(system, "model", make)
 
