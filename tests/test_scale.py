@@ -1,9 +1,15 @@
 """Many instances: patterns times degrees of freedom, sparse systems, contacts that are left out, contacts that come and go."""
 
+import gc
+import os
+import tracemalloc
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import stickslip as ss
+from stickslip import pages
 from stickslip.engine.advance import Clock, Options, advance, workspace
 from stickslip.engine.derive import derive, derive_template
 from stickslip.engine.detected import Detected, own_tables
@@ -250,7 +256,72 @@ def test_thousands_of_bodies_are_declared_and_compiled_at_once():
     assert len(program.tables.kinds) == 2
     assert sum(block.named for block in s.blocks) == 1
     size = sum(table.nbytes for table in program.tables) + sum(a.nbytes for a in workspace(program))
-    assert size + 8 * program.layout.total < 4000 * 3000  # bytes
+    assert size + 8 * program.layout.total < 2200 * 3000  # bytes
+
+
+def falling(n):
+    s = ss.System("gas")
+    s.add_many(ss.RigidBody("b", mass=1, inertia=[1, 1, 1]), position=np.random.default_rng(0).normal(size=(n, 3)))
+    s.add(ss.Gravity([0, 0, -9.81]))
+    return s
+
+
+def test_memory_per_body():
+    """All that Python and NumPy hold after a step; arrays are small enough to stand in these books (`pages.LARGE`)."""
+    with ss.stepper(falling(10), 1e-3) as sim:
+        sim.step()
+    gc.collect()
+    tracemalloc.start()
+    try:
+        with ss.stepper(falling(2000), 1e-3) as sim:
+            sim.step()
+            gc.collect()
+            assert max(array.nbytes for array in (sim._run.memory, *sim._run.work, *sim._run.tables)) < pages.LARGE
+            assert tracemalloc.get_traced_memory()[0] < 4600 * 2000
+    finally:
+        tracemalloc.stop()
+
+
+def test_names_of_copies_are_taken():
+    """They come when somebody asks for them, but nobody else can have them."""
+    s = falling(3)
+    assert s.blocks[2].q_names[:2] == ("b[2].x", "b[2].y")
+    assert s.q_names[7:9] == ("b[1].x", "b[1].y")
+    for name, what in (("b[2].x", "coordinate"), ("b[2].omega_z", "velocity")):
+        with pytest.raises(ss.ModelError, match=f"has the name of a {what}"):
+            s.parameter(name, 1.0)
+    with pytest.raises(ss.ModelError, match="another part named"):
+        s.add_many(ss.RigidBody("b", mass=1, inertia=[1, 1, 1]), position=np.zeros((2, 3)))
+    s.parameter("b[3].x", 1.0)
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not say what is resident")
+def test_room_that_is_not_used_is_not_there():
+    def resident():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    before = resident()
+    room = pages.zeros((1000, 10_000))
+    assert resident() - before < 0.1 * room.nbytes
+    room[:100] = 1.0
+    assert room.sum() == 1e6
+    assert room[100:].max() == 0.0
+
+
+def test_contacts_share_what_is_read_once():
+    s = ss.System("two balls")
+    balls = s.add_many(ss.RigidBody("b", mass=1, inertia=[1, 1, 1]), position=[[0, 0, 0.1], [0, 0, 0.31]])
+    s.add(ss.Gravity([0, 0, -9.81]))
+    s.add(ss.Collisions("touch", [*[ss.Sphere(b.point(), 0.1) for b in balls], ss.Plane([0, 0, 0], [0, 0, 1])]))
+    with ss.stepper(s, 1e-3) as sim:
+        for _ in range(50):
+            sim.step()
+            old, new = sim._run._old, sim._run._new
+            assert old.numbers is new.numbers
+            assert not any(
+                np.shares_memory(getattr(old, x), getattr(new, x)) for x in ("found", "key", "place", "tangent")
+            )
+        assert len(sim.contacts) == 2
 
 
 @pytest.mark.parametrize(

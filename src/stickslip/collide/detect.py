@@ -33,6 +33,7 @@ from stickslip.collide.world import (
     World,
 )
 from stickslip.jit import COMPILED, Apart, jit, jit_bare
+from stickslip.pages import zeros
 
 # A contact is predicted where two bodies could meet within the step: twice as fast as they or any neighbour move, since an
 # elastic hit by a heavy neighbour doubles its speed.
@@ -60,7 +61,7 @@ def room_for(scene: Scene, capacity: int) -> Room:
     n = len(scene.bodies)
     A = np.zeros((n, 3, 3))
     A[:] = np.eye(3)
-    polygon, rows = np.zeros((2, CLIP, 4)), np.zeros((capacity, ROW))
+    polygon, rows = np.zeros((2, CLIP, 4)), zeros((capacity, ROW))
     apart: np.ndarray = np.zeros(4, np.int64 if COMPILED else object)
     points = scene.points.copy()  # what is fixed to the ground stays there
     near = np.zeros((2, len(scene.surfaces.facets)), np.int64)

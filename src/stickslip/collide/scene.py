@@ -17,6 +17,7 @@ from stickslip.model.collisions import Collisions
 from stickslip.model.frames import Carrier, Ground, ground
 from stickslip.model.joints import Joint
 from stickslip.model.system import System
+from stickslip.pages import zeros
 
 # Kinds of bodies: how a pose follows from coordinates.
 FIXED, TRANSLATING, PLANAR, RIGID = range(4)
@@ -83,10 +84,10 @@ def empty_contacts(capacity: int) -> Contacts:
     """Room for so many contacts."""
 
     def real(*shape: int) -> np.ndarray:
-        return np.zeros((capacity, *shape))
+        return zeros((capacity, *shape))
 
     def whole(*shape: int) -> np.ndarray:
-        return np.zeros((capacity, *shape), np.int64)
+        return zeros((capacity, *shape), np.int64)
 
     return Contacts(
         np.zeros(1, np.int64),
@@ -102,6 +103,14 @@ def empty_contacts(capacity: int) -> Contacts:
         whole(2),
         real(NUMBERS),
     )
+
+
+def beside(contacts: Contacts) -> Contacts:
+    """Room for as many contacts, of the next detection: of those before them it reads these columns only, and the others are
+    shared.
+    """
+    read = ("found", "kind", "key", "tangent", "place")
+    return contacts._replace(**{name: zeros(x.shape, x.dtype) for name in read for x in (getattr(contacts, name),)})
 
 
 def body_kind(where: str, body: Carrier) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 from stickslip.engine.contact_plan import SIZE
 from stickslip.native import sums
 from stickslip.native.wide import ROW, WIDTH
+from stickslip.pages import zeros
 
 MEMORY = sums.ROWS  # differences of the acceleration in `contact_sweeps`
 OMEGA = 1.4  # over-relaxation of the sweeps
@@ -61,32 +62,32 @@ class Sweeping(NamedTuple):
 
 def sweeping(bodies: int, contacts: int) -> Sweeping:
     """Room for a stage."""
-    v, z = np.zeros((bodies + 1, SIZE)), np.zeros((contacts, 3))
-    G, T = np.zeros((contacts, 3, WIDTH), ROW), np.zeros((contacts, 3, WIDTH), ROW)
+    v, z = zeros((bodies + 1, SIZE)), zeros((contacts, 3))
+    G, T = zeros((contacts, 3, WIDTH), ROW), zeros((contacts, 3, WIDTH), ROW)
     return Sweeping(
-        np.zeros((bodies, SIZE)),
-        np.zeros(bodies, np.bool_),
-        np.zeros((bodies, SIZE, SIZE)),
+        zeros((bodies, SIZE)),
+        zeros(bodies, np.bool_),
+        zeros((bodies, SIZE, SIZE)),
         v,
         v.reshape(-1),
-        np.zeros((bodies, SIZE)),
-        np.zeros((contacts, 10), np.int32),
-        np.zeros((contacts, 8)),
-        np.zeros((contacts, 8)),
+        zeros((bodies, SIZE)),
+        zeros((contacts, 10), np.int32),
+        zeros((contacts, 8)),
+        zeros((contacts, 8)),
         G,
         G.reshape(-1),
         T,
         T.reshape(-1),
-        np.zeros((contacts, 3)),
+        zeros((contacts, 3)),
         z,
         z.reshape(-1),
-        np.zeros((contacts, 3)),
-        np.zeros(3 * contacts),
-        np.zeros(1, np.int64),
-        np.zeros(1),
-        np.zeros(contacts),
-        np.zeros((2 * MEMORY + 3, 3 * contacts)),
-        np.zeros((MEMORY + 1, SIZE * (bodies + 1))),
-        np.zeros((2 * MEMORY + 1, MEMORY)),
-        np.zeros(2 * MEMORY),
+        zeros((contacts, 3)),
+        zeros(3 * contacts),
+        zeros(1, np.int64),
+        zeros(1),
+        zeros(contacts),
+        zeros((2 * MEMORY + 3, 3 * contacts)),
+        zeros((MEMORY + 1, SIZE * (bodies + 1))),
+        zeros((2 * MEMORY + 1, MEMORY)),
+        zeros(2 * MEMORY),
     )

@@ -117,7 +117,7 @@ class Crowd:
 
     def __init__(self, program: Program):
         prepare_many(program)
-        self._bodies = [bodies_of(program, k) for k in range(len(program.tables.problems))]
+        self._bodies: list[Bodies | None] = [bodies_of(program, k) for k in range(len(program.tables.problems))]
         self._plan = plan_of(program)
         self._of_gaps = [any(each.space == N for each in fields) for fields in program.positions]
         self._near = [0.0] * len(self._of_gaps)
@@ -136,6 +136,10 @@ class Crowd:
         Stages of gaps compare with a distance, stages of velocities with a velocity.
         """
         self._near = [NEAR * speed * (dt if gaps else 1.0) for gaps in self._of_gaps]
+
+    def leave(self) -> None:
+        """Another one takes over: what this one has counted stays."""
+        self._room, self._bodies = None, [None] * len(self._bodies)
 
     def solve(self, tables: Tables, k: int, memory: np.ndarray, work: Work, options: Options) -> float:
         """Solve stage k; its residual, or inf if sweeps do not help: then the memory is as it was."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from stickslip.engine.fields import DT, GAP_SIZE, MODEL_SIZES, Field, Q, U
 from stickslip.engine.stage import NORMAL, ZERO
+from stickslip.pages import zeros
 
 if TYPE_CHECKING:
     from stickslip.engine.program import Program
@@ -41,7 +42,7 @@ def _is_position(sheet: Stage, y: ca.SX) -> bool:
 def blank_memory(program: Program, sizes: Mapping[tuple[str, bool], np.ndarray] | None) -> np.ndarray:
     """The memory before anything is known but the sizes of the model; they are those of `row_sizes`."""
     layout = program.layout
-    memory = np.zeros(layout.total)
+    memory = zeros(layout.total)
     for each in MODEL_SIZES:
         if each in layout.start:
             places = layout.places(each)

@@ -25,8 +25,11 @@ SOLVE, EVALUATE, COPY, JUMP, JUMP_UNLESS, AGAIN, COPY_ROWS, COPY_OWN = range(8)
 MOST_ROWS = 64
 
 
-def _integers(*names: str) -> np.dtype:
-    return np.dtype([(name, np.int64) for name in names])
+INDEX = np.int32  # in the tables that grow with the number of instances: places and unknowns
+
+
+def _integers(*names: str, each: type = np.int64) -> np.dtype:
+    return np.dtype([(name, each) for name in names])
 
 
 # `count` of `capacity` instances are active; their rows of `width` integers begin at `first` in `dofs`.
@@ -55,7 +58,7 @@ FEW = 200
 SEGMENT = _integers("start", "first", "length")
 
 # An unknown in the order of elimination; those of one body, or of one law, share a `node`, which is negative for laws.
-UNKNOWN = _integers("unknown", "node")
+UNKNOWN = _integers("unknown", "node", each=INDEX)
 
 EVALUATION = _integers("group_0", "group_1", "segment_0", "segment_1")  # segments are cleared before outputs are added
 
@@ -132,7 +135,7 @@ class Tables(NamedTuple):
 
 TYPES: dict[str, Any] = {
     "kinds": KIND,
-    "dofs": np.dtype(np.int64),
+    "dofs": np.dtype(INDEX),
     "problems": PROBLEM,
     "evaluations": EVALUATION,
     "segments": SEGMENT,
@@ -156,9 +159,13 @@ class TableBuilder:
 
     def append(self, name: str, rows: Sequence | np.ndarray | Iterable) -> tuple[int, int]:
         """Add rows (tuples in the order of the table's columns); the first number, and the one after the last."""
-        piece = np.asarray(rows if isinstance(rows, np.ndarray) else list(rows), np.int64)
-        if TYPES[name].names:
-            piece = np.ascontiguousarray(piece.reshape(-1, len(TYPES[name].names))).view(TYPES[name])[:, 0]
+        piece, kind = np.asarray(rows if isinstance(rows, np.ndarray) else list(rows), np.int64), TYPES[name]
+        number = kind[0] if kind.names else kind
+        if np.abs(piece).max(initial=0) > np.iinfo(number).max:
+            raise OverflowError(f"a model with more than {np.iinfo(number).max} numbers in its memory is too large")
+        piece = piece.astype(number, copy=False)
+        if kind.names:
+            piece = np.ascontiguousarray(piece.reshape(-1, len(kind.names))).view(kind)[:, 0]
         first = self.length[name]
         self._pieces[name].append(piece)
         self.length[name] += len(piece)

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from stickslip.engine.tables import INDEX
 from stickslip.jit import COMPILED, records
 from stickslip.native.lanes import LANES
 from stickslip.nonsmooth.cones import VALUES
 from stickslip.nonsmooth.sparse import ENTRY
+from stickslip.pages import zeros
 
 if TYPE_CHECKING:
     from stickslip.engine.program import Program
@@ -35,7 +37,7 @@ class Options(NamedTuple):
 # the linear system, or -1, and the unknown that is `kept` as this column.
 STATE = np.dtype(
     [(name, np.float64) for name in ("residual", "step", "pivot", "scale", "size", "unit", "prox", "factor")]
-    + [("column", np.int64), ("kept", np.int64)]
+    + [("column", INDEX), ("kept", INDEX)]
 )
 
 
@@ -96,19 +98,19 @@ def scratch(program: Program) -> Work:
         inputs=np.zeros(size.inputs),
         lanes=np.zeros(LANES * size.inputs),
         filled=np.zeros(1, np.int64),
-        outputs=np.zeros(size.outputs),
+        outputs=zeros(size.outputs),
         gaps=np.zeros(size.gaps),
         near=np.zeros(1),
         offset=np.zeros(size.instances, np.int64),
-        x=records(np.zeros(size.unknowns, STATE)),
+        x=records(zeros(size.unknowns, STATE)),
         start=np.zeros(size.unknowns),
         branch=np.zeros(size.elements, np.int64),
         direction=np.zeros((size.elements, 4)),
         weight=np.zeros((2, 3, 3)),
         cones=np.zeros(VALUES * (size.elements + 1) if size.cones else 0),
         local=np.zeros(size.local, np.int64),
-        matrix=np.zeros(size.matrix),
-        entries=records(np.zeros(size.entries, ENTRY)),
+        matrix=zeros(size.matrix),
+        entries=records(zeros(size.entries, ENTRY)),
         right=np.zeros(size.unknowns),
         errors=np.zeros(2),
         sizes=np.ones(len(program.tables.order)),
@@ -121,8 +123,8 @@ def scratch(program: Program) -> Work:
         nap=np.zeros(12, np.int64),
         watch=program.watch,
         box=np.zeros((8, program.layout.total if program.watch.size else 0)),
-        all_rows=np.zeros(program.tables.dofs.size if program.watch.size else 0, np.int64),
-        near_rows=np.zeros(program.tables.dofs.size if program.watch.size else 0, np.int64),
+        all_rows=np.zeros(program.tables.dofs.size if program.watch.size else 0, INDEX),
+        near_rows=np.zeros(program.tables.dofs.size if program.watch.size else 0, INDEX),
         near_count=np.zeros(program.tables.sleepers.size, np.int64),
         hidden=np.zeros(program.layout.total if program.watch.size else 0, np.bool_),
         left_out=np.zeros((2, program.layout.total if program.watch.size else 0), np.int64),

@@ -12,7 +12,7 @@ import numpy as np
 from stickslip.jit import apart, jit
 from stickslip.nonsmooth.linear import eliminate, subtract
 
-ENTRY = np.dtype([("row", np.int64), ("column", np.int64), ("value", np.float64)])  # those of one place add up
+ENTRY = np.dtype([("row", np.int32), ("column", np.int32), ("value", np.float64)])  # those of one place add up
 DENSE_ISLAND = 64  # unknowns, up to which an island is eliminated in dense rows
 
 

@@ -36,7 +36,7 @@ def check_start(
     _once(ready, ("M",), t, q, values, partial(check_mass, numbering, t, q, values))
     for law in LAWS:
         _once(ready, (law,), t, q, values, partial(_check_law, ready, law, t, q, values))
-    key = (t, fingerprint(q), fingerprint(u), values.tobytes(), tol)
+    key = (t, digest(q), digest(u), values.tobytes(), tol)
     if tol is not None and key not in ready.passed:
         first = observe(ready.observing, values, np.array([t]), q[None, :], u[None, :])
         check_initial_state(first, partial(labels_of_rows, ready), numbering, tol)
@@ -53,7 +53,7 @@ def labels_of_rows(ready: Prepared) -> dict[str, tuple[str, ...]]:
     return {key: getattr(ready.names, key) for key in ("g", "gamma", "contacts")}
 
 
-def fingerprint(numbers: np.ndarray) -> bytes:
+def digest(numbers: np.ndarray) -> bytes:
     """What tells arrays apart: their bytes, or a digest of many, for it is remembered."""
     content = numbers.tobytes()
     return content if len(content) < LONG else hashlib.blake2b(content).digest()
@@ -77,7 +77,7 @@ def _once(
     if names not in ready.inputs:
         ready.inputs[names] = ready.numbering.inputs_of(names)
     time, positions, parameters = ready.inputs[names]
-    key = (names, t if time else None, fingerprint(q) if positions else None, values[parameters].tobytes())
+    key = (names, t if time else None, digest(q) if positions else None, values[parameters].tobytes())
     outcome = ready.passed.get(key, ready)  # other threads may forget it at any time
     return outcome if outcome is not ready else _remember(ready, key, check())
 

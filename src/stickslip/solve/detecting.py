@@ -88,9 +88,10 @@ class DetectingRun(ProgramRun):
     def _forget(self) -> None:
         """All contacts and neighbours, as before the first look."""
         from stickslip.collide.broad import nobody
-        from stickslip.collide.scene import empty_contacts
+        from stickslip.collide.scene import beside, empty_contacts
 
-        self._old, self._new = empty_contacts(64), empty_contacts(64)
+        self._new = empty_contacts(64)
+        self._old = beside(self._new)
         self._make_room(64)
         self._known = nobody(len(self.scene.shapes))
 
@@ -232,10 +233,12 @@ class DetectingRun(ProgramRun):
     def _look(self, q: np.ndarray, u: np.ndarray, dt: float) -> int:
         """Detect; there is room for all contacts afterwards."""
         from stickslip.collide.detect import STALE
-        from stickslip.collide.scene import empty_contacts
+        from stickslip.collide.scene import beside, empty_contacts
 
         q, u = np.ascontiguousarray(q), np.ascontiguousarray(u)
         self._old, self._new = self._new, self._old
+        if len(self._new.gap) != len(self._old.gap):
+            self._new = beside(self._old)
         while (n := int(self._calls.detect(self.scene, self._room, self._known, q, u, dt, self._old, self._new))) < 0:
             if n == STALE:
                 self._known = self._calls.find_neighbours(self.scene, self._room, dt)
@@ -294,6 +297,7 @@ class DetectingRun(ProgramRun):
         super()._use(program)
         self.work.solved_by[:] += counts
         if self._crowd is not None:
+            self._crowd.leave()
             self._past_crowds.append(self._crowd)
         self.tables, self._crowd = own_tables(program), None
         self._fixed, self._moving = places_of_a_step(program, list(self.remembered))

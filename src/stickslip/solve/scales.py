@@ -18,7 +18,7 @@ import numpy as np
 from stickslip.engine.observe import observe
 from stickslip.errors import OptionError
 from stickslip.model.system import System
-from stickslip.solve.checks import REMEMBERED, fingerprint
+from stickslip.solve.checks import REMEMBERED, digest
 from stickslip.solve.prepared import Prepared
 
 ORDINARY = (1e-2, 1e4)
@@ -37,12 +37,11 @@ class ModelScales(NamedTuple):
 def scales_of_model(ready: Prepared, system: System) -> ModelScales:
     """The scales of a model as it is declared; 1 where its size is ordinary. A warm `solve` looks them up."""
     q, u, t = system.q_initial, system.u_initial, 0.0
-    values = np.array(list(system.parameter_values().values()))
-    key = (fingerprint(q), fingerprint(u), values.tobytes())
+    key = (digest(q), digest(u))
     if key not in ready.scales:
         if len(ready.scales) >= REMEMBERED:
             ready.scales.clear()
-        ready.scales[key] = _found(ready, t, q, u, values)
+        ready.scales[key] = _found(ready, t, q, u, system.parameter_array())
     scales: ModelScales = ready.scales[key]
     return scales
 
