@@ -290,4 +290,4 @@ def allow_naps(tables: Tables, work: Work) -> None:
         wake_all(tables, work)
         work.nap[:LEFT_OUT] = 0
         work.nap[ALLOWED], work.nap[WAIT] = 1, FIRST_WAIT
-        work.box[:WIDER] = 0.0
+        work.box[:WIDER, work.watch] = 0.0

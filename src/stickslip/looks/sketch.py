@@ -64,6 +64,7 @@ class Sketch:
         self._known: dict[int, int] = {}
         self._drawn: set[str] = set()
         self._slots: list[Any] = []
+        self._given: tuple[list[float], list[Any]] | None = None  # parameters of the last run, and numbers that follow
         self._last: tuple[list[Any], dict[str, Any]] | None = None  # numbers of the last run and its picture
         self._outputs: list[Any] = []
         self._columns = {
@@ -189,7 +190,10 @@ class Sketch:
     def record(self, parameters: Mapping[str, float]) -> dict[str, Any]:
         """The picture with the parameters of a run, in JSON's types."""
         values = list(parameters.values())
-        numbers = np.array(self._numbers(values)).ravel().tolist() if self._slots else []
+        given = self._given
+        if given is None or given[0] != values:  # CasADi takes long for thousands of them
+            given = self._given = values, np.array(self._numbers(values)).ravel().tolist() if self._slots else []
+        numbers = given[1]
         if self._last is None or self._last[0] != numbers:  # runs that differ in other parameters look alike
             picture = {
                 "version": VERSION,

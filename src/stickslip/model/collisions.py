@@ -23,6 +23,7 @@ SHAPES: Any = (
     SimplePolygon, ClosedCurve,
 )  # fmt: skip
 MANY = 50_000  # bodies
+DETECTS = "parts that detect"  # what a system keeps
 
 
 class Collisions:
@@ -173,8 +174,11 @@ class Collisions:
 
 
 def collisions_of(system: System) -> Collisions | None:
-    """The part that detects contacts, if a system has one."""
-    found = [part for part in system.parts if isinstance(part, Collisions)]
+    """The part that detects contacts, if a system has one. It is asked for several times by every run."""
+    known, kept = len(system.parts), system.compiled
+    if DETECTS not in kept or kept[DETECTS][0] != known:
+        kept[DETECTS] = known, [part for part in system.parts if isinstance(part, Collisions)]
+    found: list[Collisions] = kept[DETECTS][1]
     if len(found) > 1:
         names = ", ".join(repr(part.name) for part in found)
         raise ModelError(

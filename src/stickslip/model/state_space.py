@@ -24,6 +24,7 @@ class StateSpace:
         self._parameters: dict[str, ca.SX] = {}
         self._values: dict[str, ca.SX] = {}
         self._numbers_of: dict[str, float] = {}  # the free parameters among them
+        self._all_values: np.ndarray | None = None  # see `parameter_array`
         self._reads: list[ca.SX] | None = None  # see `reading`
         self._u_own: list[ca.SX] = []
         self._names: dict[str, set[str]] = {"coordinate": set(), "velocity": set()}  # of blocks that are not copies
@@ -232,7 +233,7 @@ class StateSpace:
         if not given.is_constant():
             self._require_known(given, f"parameter {name!r}", parameters_only=True)
         self._parameters[name] = ca.SX.sym(name)
-        self._values[name] = given
+        self._values[name], self._all_values = given, None
         if given.is_constant():
             self._numbers_of[name] = float(given)
         self._initial[self._parameters[name].__hash__()] = float(given) if given.is_constant() else given
@@ -279,6 +280,16 @@ class StateSpace:
                 values[name] = float(ca.Function("value", symbols, [value])(*numbers))
                 symbols, numbers = [*symbols, self._parameters[name]], [*numbers, values[name]]
         return {name: values[name] for name in self._parameters}
+
+    def parameter_array(self, changed: Mapping[str, float] | None = None) -> np.ndarray:
+        """The same in an array; every run asks for it, most of them without a change."""
+        if changed or self._all_values is None:
+            values = self.parameter_values(changed)
+            array_of = np.fromiter(values.values(), float, len(values))
+            if changed:
+                return array_of
+            self._all_values = array_of
+        return self._all_values.copy()
 
     def is_constant(self, expression: ca.SX) -> bool:
         """Whether an expression is made of numbers and parameters alone."""

@@ -144,13 +144,14 @@ class Case:
         shared = self.compiled
         ready = shared.ready
         given = system.parameter_values(parameters)
-        values = np.array(list(given.values()))
+        values = system.parameter_array(parameters)
         q, u = vector_of(shared.q, q0, "q0"), vector_of(shared.u, u0, "u0")
         if state is not None:
             q, u = vector_of(q, state.q, "start.q"), vector_of(u, state.u, "start.u")
             refuse_setting(system, parameters)
         else:
             values = starting_values(system, values, t_0, q, u, parameters)
+        if system.switches:
             given = dict(zip(given, values.tolist(), strict=True))
         if not isinstance(scheme, EventDriven):  # which has tolerances of its own
             check_tolerance(self.tol, q, u, shared.scales)

@@ -54,7 +54,7 @@ def prepare(system: System) -> Prepared:
         model = derive(system)
         numbering = Numbering(model)
         if not model.parts:  # coordinates without equations: there is nothing to observe, and no mass
-            check_mass(numbering, 0.0, system.q_initial, np.array(list(system.parameter_values().values())))
+            check_mass(numbering, 0.0, system.q_initial, system.parameter_array())
         ready = Prepared(model, numbering, observation(model))
         if system.measures:
             _refuse_shadows(system, ready.names)
@@ -114,7 +114,7 @@ def observe_along(
             f"{system.name!r}: coordinates or contacts have other names"
         )
     program = compiled(system, quantities, lambda: observation(ready.model, quantities, fields))
-    values = np.array(list(system.parameter_values(solution.provenance.get("parameters")).values()))
+    values = system.parameter_array(solution.provenance.get("parameters"))
     varying = by_index(system, varying_of(solution))
     return observe(program, values, solution.t, solution.q, solution.u, fields, varying)
 
