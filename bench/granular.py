@@ -1,4 +1,4 @@
-"""Granular matter: how fast a silo runs out through slots of several widths, and from several heights, and poured heaps.
+"""Granular matter: how fast a silo runs out through slots of several widths, and while its height falls; poured heaps.
 
     python bench/granular.py [silo] [height] [heap]
 

@@ -70,7 +70,7 @@ def ours(n: int, steps: int, method: str) -> dict[str, Any]:
     system = pile(n)
     declared = time.process_time() - begin
     lowest = 0.0
-    with ss.stepper(system, dt=DT, method=method, tol=TOL) as sim:
+    with ss.stepper(system, dt=DT, method=method, tol=TOL, on_failure="subdivide") as sim:
         sim.step()
         seconds = 0.0
         for _ in range(steps - 1):
