@@ -351,3 +351,14 @@ def test_contacts_share_what_is_read_once():
 def test_bad_states_of_many_bodies(body, states, message):
     with pytest.raises(ss.ModelError, match=message):
         ss.System("s").add_many(body, **states)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_large_arrays_are_not_shared_with_forked_processes():
+    array = pages.zeros(pages.LARGE)
+    child = os.fork()
+    if child == 0:
+        array[:] = 1.0
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert not array.any()
