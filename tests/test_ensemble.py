@@ -47,6 +47,20 @@ def test_failures_do_not_stop_the_others():
     assert np.isfinite(runs.q[[0, 2]]).all()
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_runs_after_one_that_stops_are_those_of_solve(workers):
+    """A string that is too fast for its step."""
+    s = ss.System("whirl")
+    mass = s.add(ss.PointMass("mass", mass=1.0, position=[1, 0], velocity=[0, 1.0]))
+    s.add(ss.Rod("string", ss.ground.point(0, 0), mass.point()))
+    speeds = [1.0, 10.0, 2.0, 3.0]
+    runs = ss.ensemble(s, 0.36, 0.12, u0=[[0, v] for v in speeds], workers=workers)
+    assert runs.failed.tolist() == [False, True, False, False]
+    for k in (0, 2, 3):
+        alone = ss.solve(s, 0.36, 0.12, u0=[0, speeds[k]], progress=False)
+        np.testing.assert_array_equal(runs.q[k, -1], alone.q[-1])
+
+
 def test_parameters_that_follow_from_others():
     s = ss.System("derived")
     m = s.parameter("m", 1.0)

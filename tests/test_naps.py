@@ -45,9 +45,10 @@ def equal(a, b):
 
 FACTS = {name: scheme().facts for name, scheme in ss.METHODS.items() if name != "event-driven"}
 ALL = [name for name, facts in FACTS.items() if facts.friction and facts.general_kinematics]
+VARIANTS = ["rattle:variant=midpoint", "lobatto:variant=midpoint", "generalized-alpha:friction=smooth"]
 
 
-@pytest.mark.parametrize("method", ALL)
+@pytest.mark.parametrize("method", [*ALL, *VARIANTS])
 def test_sleep_changes_no_bit(method, monkeypatch):
     options = {"method": method, "progress": False, "energy_alarm": False}
     with_sleep = ss.solve(heap(), 0.8, 4e-3, **options)
@@ -82,6 +83,21 @@ def six_balls(far):
         s.add(ss.Contact(f"far {i}", shapes[i % 6], ss.Plane([0, 0, -100 - i], [0, 0, 1]), friction=0.3))
     s.add(ss.Gravity([0, 0, -9.81]))
     return s
+
+
+@pytest.mark.parametrize("method", VARIANTS)
+def test_sleep_where_bounds_depend_on_parameters_alone(method):
+    def ball(far):
+        s = ss.System("ball")
+        body = s.add(ss.PlanarBody("ball", mass=1.0, inertia=0.004, position=[0, 0.12], velocity=[1, 0]))
+        s.add(ss.Gravity([0, -9.81]))
+        for k in range(1 + far):
+            s.add(ss.Contact(f"{k}", ss.Sphere(body.point(), 0.1), ss.Line([0, -10.0 * k], [0, 1]), friction=0.3))
+        return s
+
+    many, one = (ss.solve(ball(far), 0.2, 1e-2, method=method, progress=False) for far in (20, 0))
+    assert one.P_N.max() > 0
+    np.testing.assert_array_equal(many.q, one.q)
 
 
 @pytest.mark.parametrize("method", ALL)

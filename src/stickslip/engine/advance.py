@@ -200,7 +200,10 @@ def advance(
     percussion that it leaves out is not zero (`narrow`), that step is the last, and a signal says so.
     """
     for n in range(first, last):
-        if work.signals[RESUMED] != 0:
+        resumed = (
+            work.signals[RESUMED] == GO_ON or work.signals[RESUMED] == SOLVED_ELSEWHERE
+        )  # not: a run before was STOPPED
+        if resumed:
             pass
         elif clock.end == np.inf or n == 0:
             memory[clock.t_0] = clock.start + n * clock.step
@@ -210,7 +213,7 @@ def advance(
             memory[clock.t_1] += clock.step
         if memory[clock.t_0] >= clock.end:
             return n, -1
-        if work.signals[RESUMED] == 0:
+        if not resumed:
             memory[clock.dt] = clock.step
             if work.nap[ALLOWED] == 1 and step.shape[0] > 0:
                 settle(tables, memory, work, clock.dt)

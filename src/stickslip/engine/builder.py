@@ -235,7 +235,9 @@ class ProgramBuilder:
             for sheet, expression in far.positive:
                 function, used = function_of(sheet, "far", expression)
                 kernel, places = self._compiled(bounds(function)), self._places(kind, used)
-                varies = np.repeat([each not in FIXED for each in used], [kind.type.n[x.space] for x in used])
+                varies = np.repeat(
+                    np.array([each not in FIXED for each in used], bool), [kind.type.n[x.space] for x in used]
+                )
                 inputs = np.vstack([places, self.numbering.places(kind, "parameters")])
                 role = np.full(len(inputs), tb.FIXED)
                 role[: len(places)][varies] = 0
