@@ -160,7 +160,49 @@ def test_enumeration_agrees_with_the_robust_method_and_proves_that_nothing_exist
     found = solve(rod)
     assert found.no_solution
     assert not found.converged
-    assert enumerate_modes(rod.laws, rod.W.toarray(), rod.q, np.ones(2))[0] is None
+    search = enumerate_modes(rod.laws, rod.W.toarray(), rod.q, rod.scales)
+    assert search.found is None
+    assert search.proved
+
+
+@pytest.mark.parametrize("solver", ["auto", *SOLVERS])
+@pytest.mark.parametrize("ratio", [1e-20, 1e-14, 1e14])
+def test_a_heavy_contact_beside_a_light_one_is_solved_in_its_own_scale(solver, ratio):
+    one, q = np.array([1.0, -0.3]), [-1.0, 0.5]
+    W = np.diag([1.0, 1.0, ratio, ratio])
+    for problem in (
+        contacts(W, q * 2, mu=[0.3] * 2),
+        from_bodies(1 / W.diagonal() * np.eye(4), np.eye(4), q * 2 / W.diagonal(), [0.3] * 2),
+    ):
+        found = solve(problem, solver)
+        assert found.converged
+        assert not found.no_solution
+        np.testing.assert_allclose(found.reaction, [*one, *one / ratio], rtol=1e-8)
+
+
+def test_a_heavy_contact_in_space_is_no_jam():
+    found = solve(contacts(np.diag([1.0] * 3 + [1e-14] * 3), [-1.0, 0.5, 0.0] * 2, mu=[0.3] * 2))
+    assert found.converged
+    assert found.jam is None
+
+
+def test_nothing_is_proved_of_a_problem_that_rounding_decides():
+    """Rows that agree in twelve digits and ask for different velocities: forces of 1e12 solve it, if at all."""
+    a = 1 - 1e-12
+    nearly = contacts([[1.0, a], [a, 1.0]], [1.0, -1.0], mu=[], bilateral=2)
+    for solver in ("auto", "enumeration"):
+        assert not solve(nearly, solver).no_solution
+    assert solve(contacts(np.ones((2, 2)), [1.0, -1.0], mu=[], bilateral=2), "enumeration").no_solution
+
+
+@pytest.mark.parametrize("size", [1e-100, 1e-12, 1e12, 1e100])
+def test_enumeration_knows_no_units(size):
+    W, q = np.array([[1.0, 0.2], [0.2, 2.0]]), np.array([-2.0, 1.0])
+    usual = solve(contacts(W, q, mu=[0.3]), "enumeration").reaction
+    for problem, factor in ((contacts(W, size * q, mu=[0.3]), size), (contacts(size * W, q, mu=[0.3]), 1 / size)):
+        found = solve(problem, "enumeration")
+        assert found.converged
+        np.testing.assert_allclose(found.reaction, factor * usual, rtol=1e-12)
 
 
 UNMOVED = {"plane": np.zeros(2), "space": np.zeros(3), "normal alone": np.array([0.0, 1.0, 1.0])}

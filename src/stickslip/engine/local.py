@@ -23,6 +23,7 @@ from stickslip.nonsmooth.foreign import cone_at
 from stickslip.nonsmooth.laws import MOST_ROWS, Laws
 from stickslip.nonsmooth.problem import Problem
 
+NOISE = 1e-14  # of the largest diagonal of W: what elimination leaves of a row that nothing moves
 WIDEST = 1e3  # of the median of all units
 DENSE_BELOW = 200  # unknowns, for which dense elimination is faster
 DENSE_STORED = 1000  # unknowns, for which parts of a dense matrix are taken faster
@@ -119,7 +120,7 @@ def local_problem(tables: Tables, k: int, memory: np.ndarray, work: Work) -> Loc
     W = S / slope
     table = _law_table(blocks, elements, z, work)
     cones = tuple(cone_at(int(address)) if address else None for address in table.cone)
-    problem = Problem(table, sp.csr_matrix(W), c - W @ z, units=_balance(W, table), cones=cones)
+    problem = Problem(table, sp.csr_matrix(W), c - W @ z, units=_balance(W, table), cones=cones, noise=NOISE)
     kept = x["kept"][:m][outer]
     return LocalProblem(problem, z, unknown, slope, kept, solved[:, 0], solved[:, 1:])
 

@@ -47,6 +47,9 @@ class Problem:
     about: dict[str, str] = field(default_factory=dict)
     units: np.ndarray | None = None  # of rows that are not velocities: what one unit of velocity is there
     cones: tuple[CompiledCone | None, ...] = ()  # by block, where users wrote some
+    noise: float = (
+        0.0  # of the largest diagonal of W: smaller ones are rounding errors of an elimination, and count as zero
+    )
 
     def __repr__(self) -> str:
         form = "W and q" if self.M is None else f"bodies with {self.M.shape[0]} velocities"
@@ -112,7 +115,8 @@ class Problem:
         x = np.zeros(size_of(op))
         unknowns_of(op, self.laws, np.zeros(self.n_rows), x, np.zeros(x.size))
         velocities(op, self.laws, x, free)
-        return scales_of(self.laws, diagonal, free, np.ones(self.n_rows) if self.units is None else self.units)
+        units = np.ones(self.n_rows) if self.units is None else self.units
+        return scales_of(self.laws, diagonal, free, units, self.noise)
 
     @cached_property
     def operator(self) -> Operator:
@@ -127,13 +131,13 @@ class Problem:
         save_fclib(self, path)
 
 
-def scales_of(laws: Laws, diagonal: np.ndarray, q: np.ndarray, units: np.ndarray) -> Scales:
+def scales_of(laws: Laws, diagonal: np.ndarray, q: np.ndarray, units: np.ndarray, noise: float) -> Scales:
     """Scales of rows from the diagonal of W; rows that nothing moves (zero diagonal) count like the others."""
     weight, typical = diagonal.astype(float).copy(), diagonal.max(initial=0.0) or 1.0
     for b in range(laws.kind.size):
         rows = slice(laws.start[b], laws.start[b] + laws.size[b])
         mean = weight[rows].mean()
-        weight[rows] = mean if mean > 1e-14 * typical else typical
+        weight[rows] = mean if mean > noise * typical else typical
     speed = float(np.abs(q / units).max(initial=0.0)) or 1.0
     return Scales(weight, speed * units, speed)
 

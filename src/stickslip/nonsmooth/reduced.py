@@ -99,4 +99,4 @@ def part_of(problem: Problem, kept: np.ndarray, rows: np.ndarray, q: np.ndarray)
     )
     cones = tuple(problem.cones[b] for b in blocks) if problem.cones else ()
     units = None if problem.units is None else problem.units[rows]
-    return Problem(some, problem.W[rows][:, rows], q, units=units, cones=cones)
+    return Problem(some, problem.W[rows][:, rows], q, units=units, cones=cones, noise=problem.noise)

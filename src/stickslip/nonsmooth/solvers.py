@@ -163,8 +163,11 @@ def _many_sweeps(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarra
 
 
 def _modes(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, int]:
-    found, count = enumerate_modes(problem.laws, problem.W.toarray(), problem.q, problem.scales.weight)
-    return (np.full(r.size, np.nan) if found is None else found), count
+    """Not a number where it is proved that there is no solution; the start where there may be one."""
+    search = enumerate_modes(problem.laws, problem.W.toarray(), problem.q, problem.scales)
+    if search.found is not None:
+        return search.found, search.tried
+    return (np.full(r.size, np.nan) if search.proved else r), search.tried
 
 
 SOLVERS: dict[str, SolverFunction] = {
