@@ -362,6 +362,13 @@ def test_text_of_siconos(tmp_path):
         load_fclib(tmp_path / "c.dat")
 
 
+@pytest.mark.parametrize("dimension", [None, 2, 3])
+def test_problems_without_contacts_have_any_dimension(dimension):
+    assert solve(contacts(np.zeros((0, 0)), [], [], dimension=dimension)).converged
+    joints = contacts(np.eye(2), [1.0, 2.0], [], bilateral=2, dimension=dimension)
+    assert np.allclose(solve(joints).reaction, [-1.0, -2.0])
+
+
 def test_bad_input_is_refused_by_name(tmp_path):
     one = np.eye(3)
     for make, words in {
@@ -381,6 +388,13 @@ def test_bad_input_is_refused_by_name(tmp_path):
         lambda: contacts(one, [1, 2, 3], None): "mu is not finite",
         lambda: contacts(one, [1, 2, 3], [0.3], bilateral=1.5): "bilateral = 1.5 must be a whole number",
         lambda: contacts(one, [1, 2, 3], [0.3], bilateral=4): "from 0 to 3",
+        lambda: contacts(one, [1, 2, 3], [0.3], dimension=4): "dimension = 4 must be 2 or 3",
+        lambda: contacts(1j * one, [1, 2, 3], [0.3]): "W is complex",
+        lambda: contacts(sp.csr_matrix(1j * one), [1, 2, 3], [0.3]): "W is complex",
+        lambda: contacts(one, [1, 2, 3j], [0.3]): "q is complex",
+        lambda: contacts([[1], [1, 2]], [1, 2], [0.3]): "must be a matrix of numbers",
+        lambda: contacts(one, [[1], [1, 2]], [0.3]): "must be numbers",
+        lambda: contacts(one, [1, 2, 3], []): "3 rows do not belong to 0 contacts",
         lambda: from_bodies(0 * one, one, [1, 2, 3], [0.3]): "M is singular",
         lambda: from_bodies(one, one, [1, 2, 3], [0.3], w="x"): "w = 'x' must be numbers",
     }.items():

@@ -18,6 +18,7 @@ def vector(name: str, value: Any) -> np.ndarray:
     >>> vector("mu", 0.3)
     array([0.3])
     """
+    _refuse_complex(name, value)
     try:
         numbers = np.atleast_1d(np.array(value, float)).ravel()
     except (TypeError, ValueError):
@@ -29,6 +30,7 @@ def vector(name: str, value: Any) -> np.ndarray:
 
 def matrix(name: str, value: Any) -> sp.csr_matrix:
     """A matrix of finite numbers, dense or sparse."""
+    _refuse_complex(name, value)
     try:
         numbers = sp.csr_matrix(value, dtype=float)
     except (TypeError, ValueError):
@@ -36,6 +38,16 @@ def matrix(name: str, value: Any) -> sp.csr_matrix:
     if not np.isfinite(numbers.data).all():
         raise OptionError(f"{name} is not finite")
     return numbers
+
+
+def _refuse_complex(name: str, value: Any) -> None:
+    """NumPy would take the real parts."""
+    try:
+        is_complex = np.iscomplexobj(value)
+    except ValueError:  # rows of different lengths
+        return
+    if is_complex:
+        raise OptionError(f"{name} is complex; its numbers must be real")
 
 
 def friction(value: Any) -> np.ndarray:

@@ -196,9 +196,11 @@ def from_bodies(
 
 def coulomb(mu: np.ndarray, rows: int, dimension: int | None = None, bilateral: int = 0) -> Laws:
     """Laws of contacts with the rows N, T (plane) or N, T_1, T_2 (space), and of bilateral rows after them."""
-    if mu.size and rows % mu.size:
+    if dimension not in (None, 2, 3):
+        raise OptionError(f"dimension = {dimension!r} must be 2 or 3")
+    if rows % mu.size if mu.size else rows:
         raise OptionError(f"{rows} rows do not belong to {mu.size} contacts of equal size")
-    found = rows // mu.size if mu.size else 3
+    found = rows // mu.size if mu.size else dimension or 3
     if found not in (2, 3) or (dimension is not None and dimension != found):
         raise OptionError(
             f"{rows} rows and {mu.size} contacts make {found} rows per contact; expected {dimension or '2 or 3'}"
