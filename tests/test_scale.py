@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import tracemalloc
 from pathlib import Path
 
@@ -293,6 +294,78 @@ def test_names_of_copies_are_taken():
     with pytest.raises(ss.ModelError, match="another part named"):
         s.add_many(ss.RigidBody("b", mass=1, inertia=[1, 1, 1]), position=np.zeros((2, 3)))
     s.parameter("b[3].x", 1.0)
+
+
+def points(name="b"):
+    return ss.PointMass(name, mass=1, position=[0, 0])
+
+
+def left_behind(s):
+    """What is declared in a system, as text."""
+    return repr(
+        {key: sorted(map(repr, value)) for key, value in vars(s).items() if isinstance(value, list | dict | set)}
+    )
+
+
+@pytest.mark.parametrize(
+    "declare, words",
+    [
+        (lambda s: s.coordinates("b[1].x", initial=[7], velocity=[0]), "coordinate 'b[1].x' is declared twice"),
+        (lambda s: s.coordinates("b[2].x_dot", initial=[7], velocity=[0]), "'b[2].x_dot' has the name of a coordinate"),
+        (lambda s: s.parameter("b[1].x", 1.0), "coordinate 'b[1].x' has the name of a parameter"),
+        (lambda s: s.measure("b[2].y", s.time), "coordinate 'b[2].y' has the name of a measure"),
+        (lambda s: s.add(points("b[2]")), "there is another part named 'b[2]'"),
+    ],
+)
+def test_copies_take_no_name_that_is_taken(declare, words):
+    """One by one or all at once, the complaint is the same; nothing is left behind."""
+    one, many = ss.System("s"), ss.System("s")
+    declare(one), declare(many)
+    with pytest.raises(ss.ModelError, match=re.escape(words)):
+        [one.add(points(f"b[{k}]")) for k in range(3)]
+    before = left_behind(many)
+    with pytest.raises(ss.ModelError, match=re.escape(words)):
+        many.add_many(points(), position=np.zeros((3, 2)))
+    assert left_behind(many) == before
+
+
+class Held(ss.PointMass):
+    """A body with a constraint of its own."""
+
+    def declare(self, system, equations):
+        super().declare(system, equations)
+        equations.constraint(self.q[0], name=self.name)
+
+
+def test_a_body_that_cannot_be_copied_leaves_nothing_behind():
+    s = ss.System("s")
+    before = left_behind(s)
+    with pytest.raises(ss.ModelError, match="with constraints or contacts of its own cannot be copied"):
+        s.add_many(Held("b", mass=1, position=[0, 0]), position=np.zeros((3, 2)))
+    assert left_behind(s) == before
+
+
+def test_names_like_those_of_copies_are_free():
+    s = ss.System()
+    for name in ("b[3].x", "b[1].", "b[1]", "b[01].x", "b[", "b[1].x[0]"):
+        s.parameter(name, 1.0)
+    s.add_many(points(), position=np.zeros((3, 2)))
+    s.add_many(points("b[1]"), position=np.zeros((3, 2)))
+    assert len(set(s.q_names)) == 12
+
+
+@pytest.mark.parametrize("name", ["", "  ", 5, None])
+def test_many_bodies_need_a_name(name):
+    s = ss.System("s")
+    before = left_behind(s)
+    for many in (lambda: s.add(points(name)), lambda: s.add_many(points(name), position=[[0, 0]])):
+        with pytest.raises(ss.ModelError, match="s: PointMass: the name must be a text that is not empty"):
+            many()
+    assert left_behind(s) == before
+    balls = s.add_many(points(), position=[[0, 0], [1, 1]])
+    touch = ss.Contact(name, ss.Sphere(balls[0].point(), 0.1), ss.Line([0, -1], [0, 1]))
+    with pytest.raises(ss.ModelError, match="s: Contact: the name must be a text that is not empty"):
+        s.add_many(touch, bodies=balls)
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not say what is resident")

@@ -84,12 +84,22 @@ def add_many(system: System, body: Any, states: Mapping[str, Any]) -> list[Any]:
                 f"{body!r}"
             )
     q, u = _rows(where, body, states)
-    name = body.name
     bodies = [_twin(body) for _ in q]
     for k, each in enumerate(bodies):
-        each.name, each.initial, each.initial_velocity = f"{name}[{k}]", q[k], u[k]
+        each.name, each.initial, each.initial_velocity = f"{body.name}[{k}]", q[k], u[k]
         if each.name in system._part_names:
             raise ModelError(f"{where}: there is another part named {each.name!r}; names must differ")
+    with system._all_or_nothing():
+        _declare(where, system, bodies, f"{body.name}[", q, u)
+    return bodies
+
+
+def _declare(where: str, system: System, bodies: list[Any], beginning: str, q: np.ndarray, u: np.ndarray) -> None:
+    """The first, and its copies; their names begin so."""
+    # Nobody stores the names of copies: only those are looked at whose own name is the beginning of another one.
+    suspects = {
+        beginning + name.removeprefix(beginning).partition("]")[0] + "]" for name in system._beginning(beginning)
+    }
     first = system.add(bodies[0])
     if system._declared[-1].constraints or system._declared[-1].velocity_constraints or system._declared[-1].contacts:
         raise ModelError(
@@ -100,13 +110,14 @@ def add_many(system: System, body: Any, states: Mapping[str, Any]) -> list[Any]:
     shared = {key: value for key, value in vars(first).items() if key in ("mass", "inertia")} | {"_owner": system}
     for k, each in enumerate(bodies[1:], 1):
         block = CopiedCoordinates(family, each.name, k)
+        if each.name in suspects:
+            system._refuse_block(block.q_names, block.u_names)
         system.copies[each.name] = Copy(first.name, ((number, len(system.blocks)),))
         system._add_block(block)
         for key, value in shared.items():
             object.__setattr__(each, key, value)
         object.__setattr__(each, "_block", block)
         system._add_copy(each)
-    return bodies
 
 
 def _twin(body: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 import casadi as ca
@@ -127,6 +128,21 @@ class StateSpace:
         if kind != "measure" and name in getattr(self, "measures", {}):
             raise ModelError(f"{self.name}: {kind} {name!r} has the name of a measure; choose another")
 
+    def _refuse_block(self, q_names: Sequence[str], u_names: Sequence[str]) -> None:
+        """Names of new coordinates and their velocities."""
+        for name in q_names:
+            if self._is_taken("coordinate", name) or q_names.count(name) > 1:
+                raise ModelError(f"{self.name}: coordinate {name!r} is declared twice")
+            self._refuse_name("coordinate", name)
+        for name in u_names:
+            self._refuse_name("velocity", name, also=q_names)
+
+    def _beginning(self, with_text: str) -> list[str]:
+        """Names that begin so, of blocks that are copies instead of their coordinates."""
+        measures = getattr(self, "measures", {})
+        names = chain(self._parameters, measures, self._names["coordinate"], self._names["velocity"], self._copied)
+        return [name for name in names if name.startswith(with_text)]
+
     def _is_taken(self, kind: str, name: str) -> bool:
         """Whether a coordinate or a velocity has this name; those of copies begin with the name of their block."""
         if name in self._names[kind]:
@@ -146,7 +162,7 @@ class StateSpace:
     def _remove_blocks(self, first: int) -> None:
         """All from this one on."""
         for block in self.blocks[first:]:
-            for s in (*array(block.q), *array(block.u)):
+            for s in (*array(block.q), *array(block.u)) if block.named else ():
                 del self._initial[s.__hash__()]
             if block.like is not None:
                 del self._copied[block.name]
@@ -183,16 +199,12 @@ class StateSpace:
         q_names = tuple(names.split())
         u_names = tuple(velocities.split()) if velocities else tuple(f"{name}_dot" for name in q_names)
         prefix = "" if block is None else f"{block}."
-        for name in q_names:
-            if self._is_taken("coordinate", prefix + name) or q_names.count(name) > 1:
-                raise ModelError(f"{self.name}: coordinate {prefix + name!r} is declared twice")
-        for kind, given in (("coordinate", q_names), ("velocity", u_names)):
-            for name in given:
-                self._refuse_name(kind, prefix + name, also=q_names if kind == "velocity" and block is None else ())
+        q_full, u_full = tuple(prefix + n for n in q_names), tuple(prefix + n for n in u_names)
+        self._refuse_block(q_full, u_full)
         q0 = self._numbers(initial, len(q_names), f"initial= of coordinates {names!r}")
         u0 = self._numbers(velocity, len(u_names), f"velocity= of coordinates {names!r}")
-        q = ca.vertcat(*[ca.SX.sym(prefix + n) for n in q_names])
-        u = ca.vertcat(*[ca.SX.sym(prefix + n) for n in u_names])
+        q = ca.vertcat(*[ca.SX.sym(n) for n in q_full])
+        u = ca.vertcat(*[ca.SX.sym(n) for n in u_full])
         if kinematics is None:
             if len(u_names) != len(q_names):
                 raise ModelError(
@@ -209,7 +221,6 @@ class StateSpace:
                 )
             if ca.depends_on(ca.jacobian(qdot, u), u):
                 raise ModelError(f"{self.name}: kinematics of {names!r} must be affine in the velocities, B u + beta")
-        q_full, u_full = tuple(prefix + n for n in q_names), tuple(prefix + n for n in u_names)
         q_units = self._units(units, q_names, "units")
         follow = " ".join("-" if x == "" else f"{x}/s" for x in q_units) if kinematics is None and q_units else None
         u_units = self._units(velocity_units or follow, u_names, "velocity_units")

@@ -161,11 +161,7 @@ class System(WrittenEquations):
         >>> s = ss.System()
         >>> ball = s.add(ss.PointMass("ball", mass=1.0, position=[0, 1]))
         """
-        if not isinstance(part, Part) or isinstance(part, type):
-            raise ModelError(
-                f"{self.name}: {part!r} is not a part; it needs a name and a method declare(system, equations)"
-            )
-        text(f"{self.name}: {type(part).__name__}", part.name)
+        self._require_part(part)
         if part.name in self._part_names:
             if any(other is part for other in self.parts):
                 raise ModelError(f"{self.name}: part {part.name!r} was added twice")
@@ -214,6 +210,7 @@ class System(WrittenEquations):
         >>> len(s.add_many(spring, bodies=list(zip(balls, balls[1:]))))
         9
         """
+        self._require_part(part)
         if bodies is not None:
             from stickslip.model.repeated import add_repeated
 
@@ -311,6 +308,14 @@ class System(WrittenEquations):
         return out
 
     # -- helpers ------------------------------------------------------------------------------------------------------
+
+    def _require_part(self, part: Any) -> None:
+        """Something that can be added, with a name."""
+        if not isinstance(part, Part) or isinstance(part, type):
+            raise ModelError(
+                f"{self.name}: {part!r} is not a part; it needs a name and a method declare(system, equations)"
+            )
+        text(f"{self.name}: {type(part).__name__}", part.name)
 
     def _check_shape(self, shape: Any) -> None:
         """What is shown is a shape whose points are numbers or expressions of time, coordinates and parameters."""
