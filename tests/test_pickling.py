@@ -69,6 +69,23 @@ def test_symbols_of_a_deep_copy_are_those_of_the_original():
     assert run(twin).q[-1, 0] < 1.0 == run(system).q[-1, 0]
 
 
+def test_symbols_that_come_later_are_shared_with_deep_copies():
+    """Those of many equal bodies are made when somebody asks for them, on either side."""
+    s = ss.System()
+    balls = s.add_many(ss.PointMass("ball", mass=1.0, position=[0.0, 0.0]), position=np.arange(8.0).reshape(4, 2))
+    twin, body = copy.deepcopy((s, balls[3]))
+    solution = run(twin)
+    assert solution.evaluate(balls[2].q[1])[-1] == 5.0
+    assert twin.initial_value(balls[1].q).tolist() == s.initial_value(balls[1].q).tolist() == [2.0, 3.0]
+    s.potential_energy(body.q[0])  # made by the copy
+    assert run(s).q[-1, 6] < 6.0 == solution.q[-1, 6]
+    there = pickle.loads(pickle.dumps(twin))
+    assert there.initial_value(there.parts[3].q).tolist() == [6.0, 7.0]
+    stranger = ss.System().add_many(ss.PointMass("ball", mass=1.0, position=[0.0, 0.0]), position=[[0, 0], [1, 1]])
+    with pytest.raises(ss.ModelError, match=r"ball\[1\].x' belongs to another system"):
+        s.initial_value(stranger[1].q)
+
+
 def test_a_solution_keeps_its_system():
     system = mechanism()
     solution = run(system, states=True)

@@ -7,7 +7,7 @@ are those of the first. Symbols and names of its coordinates come into being whe
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -106,7 +106,7 @@ def _declare(where: str, system: System, bodies: list[Any], beginning: str, q: n
             f"{where}: a body with constraints or contacts of its own cannot be copied; add them one by one"
         )
     number = len(system.blocks) - 1
-    family = Family(system.blocks[number], number, q, u, system._remember)
+    family = Family(system.blocks[number], number, q, u, Symbols())
     shared = {key: value for key, value in vars(first).items() if key in ("mass", "inertia")} | {"_owner": system}
     for k, each in enumerate(bodies[1:], 1):
         block = CopiedCoordinates(family, each.name, k)
@@ -128,6 +128,16 @@ def _twin(body: Any) -> Any:
     return out
 
 
+class Symbols(dict[str, tuple[ca.SX, ca.SX, ca.SX]]):
+    """Symbols q, u and qdot of those copies that somebody asked for, by name.
+
+    Deep copies of a system share them with it, whoever of them makes them: expressions of the one are expressions of the other.
+    """
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Symbols:
+        return self
+
+
 @dataclass(frozen=True)
 class Family:
     """What all copies of a block share: the first one and its number, and the rows of their initial states."""
@@ -136,25 +146,39 @@ class Family:
     number: int
     q: np.ndarray
     u: np.ndarray
-    remember: Callable[[Coordinates], None]
+    symbols: Symbols
 
 
 class CopiedCoordinates(Coordinates):
     """A block like another one, whose symbols q, u and qdot come into being when somebody asks for them."""
 
+    _family: Family
+    _row: int
+
     def __init__(self, family: Family, name: str, row: int):
         for key, value in (("_family", family), ("name", name), ("_row", row)):
             object.__setattr__(self, key, value)
 
-    def __getattr__(self, key: str) -> Any:
-        if key not in ("q", "u", "qdot"):
-            raise AttributeError(key)
-        template = self._family.template
-        q, u = (ca.vertcat(*[ca.SX.sym(n) for n in names]) for names in (self.q_names, self.u_names))
-        qdot = ca.Function("qdot", [TIME, template.q, template.u], [template.qdot])(TIME, q, u)
-        vars(self).update(q=q, u=u, qdot=qdot)
-        self._family.remember(self)
-        return vars(self)[key]
+    def _symbols(self) -> tuple[ca.SX, ca.SX, ca.SX]:
+        made = self._family.symbols
+        if self.name not in made:
+            template = self._family.template
+            q, u = (ca.vertcat(*[ca.SX.sym(n) for n in names]) for names in (self.q_names, self.u_names))
+            qdot = ca.Function("qdot", [TIME, template.q, template.u], [template.qdot])(TIME, q, u)
+            made[self.name] = q, u, qdot
+        return made[self.name]
+
+    @property
+    def q(self) -> ca.SX:
+        return self._symbols()[0]
+
+    @property
+    def u(self) -> ca.SX:
+        return self._symbols()[1]
+
+    @property
+    def qdot(self) -> ca.SX:
+        return self._symbols()[2]
 
     @property
     def q_names(self) -> tuple[str, ...]:
@@ -190,7 +214,7 @@ class CopiedCoordinates(Coordinates):
 
     @property
     def named(self) -> bool:
-        return "q" in vars(self)
+        return self.name in self._family.symbols
 
     @property
     def canonical(self) -> bool:

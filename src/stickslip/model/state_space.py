@@ -106,7 +106,7 @@ class StateSpace:
             self._reads.append(f)
         used = ca.symvar(f)
         for s in used:
-            if s.__hash__() not in self._initial:
+            if not self._is_known(s):
                 raise ModelError(
                     f"{self.name}: {s.name()!r} belongs to another system; add its body to this one, or declare it here"
                 )
@@ -147,8 +147,11 @@ class StateSpace:
         """Whether a coordinate or a velocity has this name; those of copies begin with the name of their block."""
         if name in self._names[kind]:
             return True
-        blocks = [self._copied[name[:n]] for n in range(len(name)) if name[:n] in self._copied] if self._copied else []
-        return any(name in (block.q_names if kind == "coordinate" else block.u_names) for block in blocks)
+        return any(name in (b.q_names if kind == "coordinate" else b.u_names) for b in self._copies_before(name))
+
+    def _copies_before(self, name: str) -> list[Coordinates]:
+        """Blocks that are copies and whose name is the beginning of this one."""
+        return [self._copied[name[:n]] for n in range(len(name)) if name[:n] in self._copied] if self._copied else []
 
     def _add_block(self, block: Coordinates) -> None:
         self.blocks.append(block)
@@ -159,11 +162,19 @@ class StateSpace:
             self._names["velocity"].update(block.u_names)
             self._remember(block)
 
+    def _replace_block(self, k: int, block: Coordinates) -> None:
+        """By one with the same symbols that begins elsewhere."""
+        self.blocks[k] = block
+        if block.like is not None:
+            self._copied[block.name] = block
+        if block.named:
+            self._remember(block)
+
     def _remove_blocks(self, first: int) -> None:
         """All from this one on."""
         for block in self.blocks[first:]:
             for s in (*array(block.q), *array(block.u)) if block.named else ():
-                del self._initial[s.__hash__()]
+                self._initial.pop(s.__hash__(), None)  # those of copies are there if somebody used them
             if block.like is not None:
                 del self._copied[block.name]
             else:
@@ -308,6 +319,14 @@ class StateSpace:
 
     # -- helpers ------------------------------------------------------------------------------------------------------
 
+    def _is_known(self, symbol: ca.SX) -> bool:
+        """Whether it is declared here. Symbols of copies, which a deep copy may have made, are looked for when they are met."""
+        if symbol.__hash__() not in self._initial:
+            for block in self._copies_before(symbol.name()):
+                if block.named:
+                    self._remember(block)
+        return symbol.__hash__() in self._initial
+
     def _remember(self, block: Coordinates) -> None:
         """The numbers of a block for `initial_value`."""
         for symbols, numbers in ((block.q, block.q_initial), (block.u, block.u_initial)):
@@ -344,8 +363,8 @@ class StateSpace:
         if parameters_only:
             foreign = [s.name() for s in used if not self._is_parameter(s)]
         else:
-            foreign = [s.name() for s in used if s.__hash__() not in self._initial]
-        if foreign and parameters_only and all(s.__hash__() in self._initial for s in used):
+            foreign = [s.name() for s in used if not self._is_known(s)]
+        if foreign and parameters_only and all(map(self._is_known, used)):
             raise ModelError(
                 f"{self.name}: {what} depends on {', '.join(map(repr, foreign))}, which changes during a run; a parameter is a "
                 "number, or an expression of other parameters"

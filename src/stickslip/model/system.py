@@ -107,7 +107,7 @@ class System(WrittenEquations):
         """The state for `model.shipping`; values by symbol stand in a list, because hashes are of this process."""
         symbols = [s for block in self.blocks if block.named for v in (block.q, block.u) for s in array(v).flat]
         symbols += [TIME, APPROACH_SPEED, *self._parameters.values()]
-        values = [(s, self._initial[s.__hash__()]) for s in symbols]
+        values = [(s, self._initial[s.__hash__()]) for s in symbols if self._is_known(s)]
         return self.__dict__ | {"compiled": None, "_initial": values}
 
     def from_shipped(self, state: dict[str, Any]) -> None:
@@ -266,8 +266,7 @@ class System(WrittenEquations):
         q, u = assembled(self, self.parameter_values(parameters), float(number(self.name, "t", t)), out_of_obstacles)
         at = self.starts
         for k, b in enumerate(self.blocks):
-            self.blocks[k] = b.at(*[x[at[n][k] : at[n][k + 1]] for n, x in (("q", q), ("u", u))])
-            self._remember(self.blocks[k])
+            self._replace_block(k, b.at(*[x[at[n][k] : at[n][k + 1]] for n, x in (("q", q), ("u", u))]))
         return q, u
 
     def equations(self) -> list[Equations]:
