@@ -362,6 +362,21 @@ def test_text_of_siconos(tmp_path):
         load_fclib(tmp_path / "c.dat")
 
 
+@pytest.mark.parametrize("solver", ["auto", *SOLVERS])
+@pytest.mark.parametrize("a, b", [(1e-155, 1), (1e-200, 1e80), (1e160, 1), (1, 1e-280), (1, 1e280), (1e-250, 1e-250)])
+def test_friction_holds_in_units_whose_squares_leave_the_range_of_numbers(solver, a, b):
+    W, q, start = np.array([[1.0, 0.2], [0.2, 2.0]]), np.array([-2.0, 1.0]), np.array([1.0, 0.0])
+    M = np.linalg.inv(W)
+    usual = solve(contacts(W, q, mu=[0.3]), "enumeration")
+    for problem in (contacts(a * W, b * q, mu=[0.3]), from_bodies(M / a, np.eye(2), M @ q * (b / a), [0.3])):
+        found = solve(problem, solver, start=start * (b / a))
+        assert found.converged
+        np.testing.assert_allclose(found.reaction * (a / b), usual.reaction, rtol=1e-7)
+        np.testing.assert_allclose(found.velocity / b, usual.velocity, atol=1e-7)
+        if found.generalized is not None:
+            np.testing.assert_allclose(found.generalized / b, usual.velocity, atol=1e-7)
+
+
 @pytest.mark.parametrize("dimension", [None, 2, 3])
 def test_problems_without_contacts_have_any_dimension(dimension):
     assert solve(contacts(np.zeros((0, 0)), [], [], dimension=dimension)).converged
@@ -395,6 +410,12 @@ def test_bad_input_is_refused_by_name(tmp_path):
         lambda: contacts([[1], [1, 2]], [1, 2], [0.3]): "must be a matrix of numbers",
         lambda: contacts(one, [[1], [1, 2]], [0.3]): "must be numbers",
         lambda: contacts(one, [1, 2, 3], []): "3 rows do not belong to 0 contacts",
+        lambda: solve(contacts(1e-300 * one, [1, 2, 3], [0.3])): "W has diagonals of 1e-300, which leave the range",
+        lambda: solve(contacts(one, [1, 2, 1e305], [0.3])): r"q reaches 1e\+305, which leaves the range",
+        lambda: solve(
+            contacts(1e-200 * one, [1, 2, 1e200], [0.3])
+        ): "the size of reactions, is 1e400 and leaves the range",
+        lambda: solve(contacts(np.diag([1, 1e-120, 0]), [1, 2, 1], [0.3])): "W has diagonals from 5e-121 to 1",
         lambda: from_bodies(0 * one, one, [1, 2, 3], [0.3]): "M is singular",
         lambda: from_bodies(one, one, [1, 2, 3], [0.3], w="x"): "w = 'x' must be numbers",
     }.items():

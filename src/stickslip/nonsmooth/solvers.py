@@ -23,6 +23,7 @@ from stickslip.nonsmooth.problem import Problem
 from stickslip.nonsmooth.proximal import robust
 from stickslip.nonsmooth.reduced import islands, without_open
 from stickslip.nonsmooth.sweeps import MEMORY, sweeps
+from stickslip.nonsmooth.unit_size import of_unit_size
 
 SMALLEST_TOL = 1e-13  # relative; rounding of W r + q reaches it
 ROUNDS, FEW_ROUNDS = 12, 3  # of ADMM and Newton
@@ -346,8 +347,16 @@ def solve(
     ladder = list(LADDER) if solver == "auto" else [(solver, SOLVERS[solver], False)]
     if solver == "auto" and 0 < modes <= MOST_MODES:
         ladder.append(("enumeration", _modes, False))
-    found = _climb(problem, ladder, r, tol)
-    return found if found.converged or found.no_solution else replace(found, jam=jam_of(problem))
+    unit = of_unit_size(problem)
+    found = _climb(unit.problem, ladder, r / unit.reaction, tol)
+    if unit.problem is not problem:
+        found = replace(
+            found,
+            velocity=found.velocity * unit.velocity,
+            reaction=found.reaction * unit.reaction,
+            generalized=None if found.generalized is None else found.generalized * unit.velocity,
+        )
+    return found if found.converged or found.no_solution else replace(found, jam=jam_of(unit.problem))
 
 
 def _climb(
