@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 
 import numpy as np
@@ -91,6 +92,18 @@ def test_a_gap_that_depends_on_a_parameter_refuses_single_runs():
     s.kinetic_energy(v**2 / 2)
     s.contact(gap=y - s.parameter("floor", 0.0), name="floor")
     assert ss.ensemble(s, 0.1, 1e-2, parameters={"floor": [0.0, 2.0, 0.5]}).failed.tolist() == [False, True, False]
+
+
+def test_what_belongs_to_solve_is_named():
+    """Every argument of `solve` is one of `ensemble`, or is refused as one that is not."""
+    ball = ss.benchmarks.bouncing_ball()
+    taken = inspect.signature(ss.ensemble).parameters
+    for name in inspect.signature(ss.solve).parameters:
+        if name not in taken:
+            with pytest.raises(ss.OptionError, match=f"an ensemble does not take {name}=, which belongs to ss.solve"):
+                ss.ensemble(ball, 1.0, 0.1, **{name: 1})
+    with pytest.raises(ss.OptionError, match=r"on_failure=.*Ensemble\.failed"):
+        ss.ensemble(ball, 1.0, 0.1, on_failure="subdivide")
 
 
 def test_bad_input():

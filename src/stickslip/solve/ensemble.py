@@ -31,6 +31,11 @@ from stickslip.solve.options import as_float, count_steps, is_number, positive, 
 from stickslip.solve.prepared import Prepared, prepare, program_of
 from stickslip.solve.scales import check_tolerance, row_sizes_of, scales_of_model
 
+# What `solve` takes and an ensemble does not, with what there is instead.
+OF_SOLVE = dict.fromkeys(("start", "prox", "states", "energy_alarm", "out", "overwrite", "progress"), "")
+OF_SOLVE |= dict.fromkeys(("save", "save_every"), ". It keeps states, after the steps keep=")
+OF_SOLVE["on_failure"] = ". A run ends at a step that cannot be solved, see `Ensemble.failed`; a smaller dt may help"
+
 
 @dataclass(frozen=True, eq=False)
 class Ensemble(ShownAsText):
@@ -87,6 +92,9 @@ def ensemble(
     """
     if not isinstance(system, System):
         raise OptionError(f"ensemble needs a System, such as stickslip.benchmarks.bouncing_ball(), got {system!r}")
+    for name in options:
+        if name in OF_SOLVE:
+            raise OptionError(f"an ensemble does not take {name}=, which belongs to ss.solve{OF_SOLVE[name]}")
     scheme = scheme_of(method, options)
     dt, tol = positive(dt=dt), positive(tol=tol)
     if not (is_number(t_start) and is_number(t_end)) or t_end < t_start:
