@@ -10,11 +10,11 @@ import stickslip as ss
 METHODS = [n for n, s in ss.METHODS.items() if s().facts.friction and s.compile is ss.Scheme.compile]
 
 
-def slider() -> ss.System:
-    """A box on an incline, in the plane: two corners, one of which carries more."""
+def slider(height: float = 0.0, speed: float = 0.0) -> ss.System:
+    """A box on an incline, or falling to it, in the plane: two corners, one of which carries more."""
     s = ss.System("slider")
     s.add(ss.Gravity([4.0, -9.0]))
-    box = s.add(ss.PlanarBody("box", mass=2.0, inertia=0.05, position=[0, 0.1], velocity=[0.5, 0]))
+    box = s.add(ss.PlanarBody("box", mass=2.0, inertia=0.05, position=[0, 0.1 + height], velocity=[0.5, -speed]))
     for name, x in (("left", -0.2), ("right", 0.2)):
         s.add(ss.Contact(name, box.point(x, -0.1), ss.Line([0, 0], [0, 1]), friction=0.3))
     return s
@@ -30,6 +30,20 @@ def test_its_solution_is_that_of_the_run(method):
     if method in ("moreau", "theta", "moreau-jean", "moreau-symmetric"):  # one stage has the percussions of the step
         assert found.reaction[0::2] == pytest.approx(solution.P_N[10], abs=1e-9)
         assert found.reaction[1::2] == pytest.approx(solution.P_F[10], abs=1e-9)
+
+
+@pytest.mark.parametrize("method, stage", [
+    ("rattle", "velocity_stage"), ("lobatto", "velocity_stage"), ("half-explicit", "impact"),
+    ("half-explicit-adaptive", "impact"), ("explicit-velocity", "impact"),
+])  # fmt: skip
+def test_the_stage_that_holds_the_percussions_of_a_step(method, stage):
+    """As the documentation says: of steps with an impact, and of all others where velocities have a stage."""
+    solution = ss.solve(slider(height=1e-4, speed=0.02), 0.02, 1e-3, method=method, progress=False)
+    impact = int(solution.P_N.sum(axis=1).argmax())
+    for step in (impact, solution.stats.steps) if stage == "velocity_stage" else (impact,):
+        found = ss.nonsmooth.solve(ss.step_problem(solution, step, stage=stage), tol=1e-12).reaction
+        assert found[0::2] == pytest.approx(solution.P_N[step], abs=1e-9)
+        assert found[1::2] == pytest.approx(solution.P_F[step], abs=1e-9)
 
 
 def test_states_of_the_run_are_used_and_stages_have_names(tmp_path):

@@ -26,7 +26,9 @@ def step_problem(solution: Solution, step: int, *, stage: str | None = None, sys
 
     stage: of the scheme, by name; the first one with contacts, if it is not given. system: of a solution from a file. The
     run is repeated up to the step, or continued from `solution.states` where they were kept. The problem is linearised at
-    the solution of the stage, so its reactions are the percussions of the step (to the tolerance, and where they are unique).
+    the solution of the stage, so its reactions are those of the stage (to the tolerance, and where they are unique). They are
+    the percussions of the step in schemes with one stage of velocities such as moreau and theta, in the "velocity_stage" of
+    rattle and lobatto, and in "impact" of half-explicit schemes if the step has an impact.
 
     >>> import stickslip as ss
     >>> ball = ss.benchmarks.rotating_bouncing_ball(case=1)
