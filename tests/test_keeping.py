@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 
 import numpy as np
@@ -62,6 +63,22 @@ def test_what_is_kept_is_what_would_have_been(whole, where, tmp_path, monkeypatc
         assert "smallest gap" not in s.summary()
         assert list(s.to_xarray().data_vars) == ["q", "kinetic", "potential", "hinge.angle", "floor.force", "tip"]
         assert "floor.force" in s.to_pandas()
+
+
+def test_further_results_that_are_missing_are_named(tmp_path):
+    ball, options = ss.benchmarks.bouncing_ball(), {"method": "half-explicit", "progress": False}
+    everything = ss.solve(ball, 0.1, 1e-2, **options)
+    some = ss.solve(ball, 0.1, 1e-2, save=["q", "lambda_N"], **options)
+    for s in (everything, pickle.loads(pickle.dumps(everything))):
+        assert s.extra["Lambda_N"].shape == (11, 1)
+        assert s.extra.get("Lambda_n") is None
+        with pytest.raises(ss.OptionError, match="extra: unknown result 'Lambda_n'; did you mean 'Lambda_.'"):
+            s.extra["Lambda_n"]
+    some.save(tmp_path / "some.h5")
+    for s in (some, ss.load(tmp_path / "some.h5"), copy.deepcopy(some)):
+        assert list(s.extra) == ["lambda_N"]
+        with pytest.raises(ss.OptionError, match="does not hold 'Lambda_N' in `extra`: save= .*Kept: lambda_N"):
+            s.extra["Lambda_N"]
 
 
 def test_files_are_as_small_as_what_they_keep(tmp_path):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from stickslip.errors import OptionError
+from stickslip.errors import OptionError, unknown_name
 from stickslip.notebook import ShownAsText
 
 
@@ -154,6 +155,22 @@ class Energy:
     def total(self) -> np.ndarray:
         """Kinetic plus potential energy."""
         return self.kinetic + self.potential
+
+
+class Further(dict[str, np.ndarray]):
+    """Further results by name. selected: `save=` chose what is kept, so one that is missing may have been left out."""
+
+    def __init__(self, results: Mapping[str, np.ndarray], selected: bool = False):
+        super().__init__(results)
+        self.selected = selected
+
+    def __missing__(self, name: Any) -> np.ndarray:
+        if self.selected:
+            raise OptionError(
+                f"this solution does not hold {name!r} in `extra`: save= of its run did not ask for it; add it there and run "
+                f"again. Kept: {', '.join(self) or 'none'}"
+            )
+        raise OptionError(f"solution.extra: {unknown_name('result', name, self)}")
 
 
 class NotKept:

@@ -11,7 +11,7 @@ import numpy as np
 from stickslip.detected import DetectedContacts
 from stickslip.engine.state import State
 from stickslip.errors import OptionError
-from stickslip.solution.records import Energy, Names, NotKept, Stats
+from stickslip.solution.records import Energy, Further, Names, NotKept, Stats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -93,6 +93,7 @@ class Solution:
         own = self.__dict__
         own[LATER] = {name: own.pop(name) for name in MAY_COME_LATER if isinstance(own[name], Later)}
         self._check_shapes()
+        self._name_missing()
 
     def __getattr__(self, name: str) -> Any:
         """An array that is computed now, because somebody reads it."""
@@ -103,6 +104,7 @@ class Solution:
         mine, arrays = [each for each, later in own[LATER].items() if later is source], source.compute()
         own |= {each: arrays[each] for each in mine}
         self._check_shapes()
+        self._name_missing()
         for each in mine:
             own[LATER].pop(each, None)
         return own[name]
@@ -131,6 +133,11 @@ class Solution:
         for name, array in self.__dict__.get("extra", {}).items():
             if "/" in name or len(array) != rows:
                 raise ValueError(f"extra result {name!r} needs a name without '/' and {rows} rows")
+
+    def _name_missing(self) -> None:
+        """Whoever asks `extra` for something that is not there is told what there is."""
+        if "extra" in self.__dict__:
+            self.__dict__["extra"] = Further(self.extra, selected="kept" in self.provenance)
 
     def __len__(self) -> int:
         return len(self.t)
