@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from stickslip.jit import jit
+from stickslip.jit import jit_bare
 
 # Entries of a row from which on it is worth being taken as a slice: indices of a slice need no test whether they are negative,
 # so its loop is compiled to vectors. For short rows making the slice costs more than that.
 LONG = 24
 
 
-@jit
+@jit_bare
 def subtract(row: np.ndarray, f: float, pivot: np.ndarray) -> None:
     """row -= f pivot, for slices of a matrix."""
     for j in range(pivot.size):
         row[j] -= f * pivot[j]
 
 
-@jit
+@jit_bare
 def eliminate(a: np.ndarray, b: np.ndarray, n: int, threshold: float, rows: np.ndarray, columns: np.ndarray) -> bool:
     """Solve a x = b for the n x n matrix whose rows lie one after another in a; False if it is singular.
 
@@ -68,7 +68,7 @@ def eliminate(a: np.ndarray, b: np.ndarray, n: int, threshold: float, rows: np.n
     return True
 
 
-@jit
+@jit_bare
 def reduce_to_last(a: np.ndarray, b: np.ndarray, n: int, first: int, threshold: float) -> bool:
     """Eliminate the first unknowns of a x = b: its last n - first rows are then a system for the others alone.
 
@@ -95,7 +95,7 @@ def reduce_to_last(a: np.ndarray, b: np.ndarray, n: int, first: int, threshold: 
     return True
 
 
-@jit
+@jit_bare
 def eliminate_band(a: np.ndarray, b: np.ndarray, n: int, band: int, threshold: float) -> bool:
     """The same for a matrix with `band` entries beside the diagonal on either side.
 
