@@ -50,9 +50,8 @@ AFTER_CAP: tuple[tuple[str, Nearby, float, int], ...] = (
     ("robust", by_admm, 0.2, AFTERWARDS),
     ("less friction first", by_friction, 0.2, AFTERWARDS),
 )
-MOST_LATER = (
-    1000  # contacts, beyond which only the first of them is worth its time: the others take as long, and find less
-)
+# Contacts, beyond which only the first of them is worth its time: the others take as long, and find less.
+MOST_LATER = 1000
 NEWTON = 12  # iterations of Newton's method for the stage itself after that
 LINEARISATIONS = 12  # of one stage
 REFUSED, SOLVED, STALLED = range(3)  # what came out of a stage: it cannot be swept, it is solved, its sweeps stall

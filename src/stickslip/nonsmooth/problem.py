@@ -47,9 +47,7 @@ class Problem:
     about: dict[str, str] = field(default_factory=dict)
     units: np.ndarray | None = None  # of rows that are not velocities: what one unit of velocity is there
     cones: tuple[CompiledCone | None, ...] = ()  # by block, where users wrote some
-    noise: float = (
-        0.0  # of the largest diagonal of W: smaller ones are rounding errors of an elimination, and count as zero
-    )
+    noise: float = 0.0  # share of the largest diagonal of W, below which others are rounding errors and count as zero
 
     def __repr__(self) -> str:
         form = "W and q" if self.M is None else f"bodies with {self.M.shape[0]} velocities"
