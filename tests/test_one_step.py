@@ -96,10 +96,10 @@ def test_every_solver_on_every_problem(name, solver):
     check(problem, found)
 
 
-@pytest.mark.parametrize("dimension, most", [(2, 6), (3, 12), (3, 60)])
+@pytest.mark.parametrize("dimension, most", [(2, 6), (3, 12), (3, 100)])
 def test_random_problems(dimension, most):
     """Dependent rows, masses up to 1e6 apart, mu up to 2: none is wrong, and none is left in the plane."""
-    count, unsolved = SEARCH * (60 if most > 20 else 300), 0
+    count, unsolved = SEARCH * (40 if most > 20 else 300), 0
     for seed in range(count):
         problem = random_contacts(np.random.default_rng(1000 * most + seed), most, dimension)
         found = solve(problem)
