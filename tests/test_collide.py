@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 import pytest
-from scipy.optimize import brentq, nnls
+from scipy.optimize import nnls
 
 import stickslip as ss
 from stickslip.collide import contacts_for, scene_of
@@ -40,14 +40,24 @@ def hull(*corners):
 
 
 def egg(*semi_axes):
-    """The closest point of an ellipsoid, from the multiplier of its equation."""
-    a = np.array(semi_axes)
+    """The closest point of an ellipsoid, from the multiplier of its equation, by Newton's method.
+
+    The equation is convex and falls, so iterations from below rise to its root.
+    """
+    squares = np.square(semi_axes)
 
     def closest(x: np.ndarray) -> np.ndarray:
-        if ((x / a) ** 2).sum() <= 1 + 1e-12:
+        level, c, root = 0.0, (squares * x * x).tolist(), squares.tolist()
+        if (x * x / squares).sum() <= 1 + 1e-12:
             return x
-        level = brentq(lambda k: ((a * x / (a * a + k)) ** 2).sum() - 1, 0, a.max() * np.linalg.norm(x) + 1, xtol=1e-15)
-        return a * a * x / (a * a + level)
+        while True:
+            excess = sum(y / (s + level) ** 2 for y, s in zip(c, root, strict=True)) - 1
+            before, level = (
+                level,
+                level + excess / (2 * sum(y / (s + level) ** 3 for y, s in zip(c, root, strict=True))),
+            )
+            if level - before <= 1e-15:
+                return squares * x / (squares + level)
 
     return closest
 
@@ -138,25 +148,19 @@ BODIES = (
 def test_half_spaces_and_holes_of_two_bodies_are_refused(first, second):
     if (first in IN_SPACE) == (second in IN_SPACE):
         with pytest.raises(ModelError, match="always overlap"):
-            pair(
-                first,
-                second,
-                0.1,
-                [0, 0, 0] if first in IN_SPACE else [0, 0],
-                [1, 0, 0, 0] if first in IN_SPACE else 0.0,
-            )
+            pair(first, second, 0.1)
 
 
-def pair(
-    first: str, second: str, skin: float, position, turn, other=None, other_turn=None
-) -> tuple[ss.System, ss.Collisions]:
+@cache
+def pair(first: str, second: str, skin: float) -> tuple[ss.System, ss.Collisions]:
+    """Two bodies and their shapes, wherever they are."""
     s = ss.System(f"{first} and {second}")
     if first in IN_SPACE:
-        a = s.add(ss.RigidBody("a", mass=1, inertia=[1, 1, 1], position=position, orientation=turn))
+        a = s.add(ss.RigidBody("a", mass=1, inertia=[1, 1, 1]))
         b = s.add(ss.RigidBody("b", mass=1, inertia=[1, 1, 1]))
         shapes = [IN_SPACE[first].make(a), IN_SPACE[second].make(b)]
     else:
-        a = s.add(ss.PlanarBody("a", mass=1, inertia=1, position=position, angle=turn))
+        a = s.add(ss.PlanarBody("a", mass=1, inertia=1))
         b = s.add(ss.PlanarBody("b", mass=1, inertia=1))
         shapes = [IN_PLANE[first].make(a), IN_PLANE[second].make(b)]
     return s, s.add(ss.Collisions("touch", shapes, friction=0.3, skin=skin))
@@ -191,25 +195,29 @@ def random_pose(rng, first: str):
     return angle, np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
 
 
-def beside(rng, first: str, second: str, least: float, most: float):
-    """A random pose of the first shape at a distance from the second one within these bounds, and the distance."""
-    while True:
+@cache
+def poses(first: str, second: str) -> list[tuple[np.ndarray, float]]:
+    """Coordinates of both bodies at three random poses of the first one, near the second one, and their distances."""
+    rng, out = np.random.default_rng(11), []
+    while len(out) < 3:
         turn, A = random_pose(rng, first)
         d = rng.normal(size=len(A))
         position = rng.uniform(0.5, 2.0) * d / np.linalg.norm(d)
         apart = distance(first, second, position, A)
-        if least < apart < most:
-            return position, turn, apart
+        if 1e-3 < apart < 0.2:
+            out.append((np.concatenate([position, np.atleast_1d(turn), AT_REST[len(A)]]), apart))
+    return out
+
+
+AT_REST = {2: np.zeros(3), 3: np.array([0, 0, 0, 1.0, 0, 0, 0])}
 
 
 @pytest.mark.parametrize("first, second", PAIRS)
 def test_gaps_are_distances(first, second):
     """The smallest gap is the distance of the shapes, at random poses, in both orders."""
-    rng = np.random.default_rng(11)
-    for _ in range(3):
-        position, turn, apart = beside(rng, first, second, 1e-3, 0.3)
-        s, rule = pair(first, second, 1.0, position, turn)
-        found = contacts_for(scene_of(s, rule), s.q_initial)
+    scene = scene_of(*pair(first, second, 1.0))
+    for q, apart in poses(first, second):
+        found = contacts_for(scene, q)
         assert found.gap.size > 0
         assert np.isfinite(found.numbers).all()
         known = EVERY[first].exact + EVERY[second].exact
@@ -256,15 +264,15 @@ def test_templates_are_the_detected_gaps_and_their_derivatives(first, second):
     """
     rng, space = np.random.default_rng(3), first in IN_SPACE
     dimension = 3 if space else 2
-    for _ in range(2):
-        position, turn, _ = beside(rng, first, second, 1e-3, 0.2)
-        s, rule = pair(first, second, 0.3, position, turn)
-        scene, q = scene_of(s, rule), s.q_initial
+    s, rule = pair(first, second, 0.3)
+    scene = scene_of(s, rule)
+    symbols = [ca.vertcat(*[getattr(b, x) for b in s.blocks]) for x in ("q", "u", "qdot")]
+    kinematics = ca.Function("qdot", symbols[:2], symbols[2:])
+    for q, _ in poses(first, second)[:2]:
         found = contacts_for(scene, q)
         n_q = len(q) // 2
         u = rng.normal(size=s.n_u)
-        symbols = [ca.vertcat(*[getattr(b, x) for b in s.blocks]) for x in ("q", "u", "qdot")]
-        qdot = np.array(ca.Function("qdot", symbols[:2], symbols[2:])(q, u))[:, 0]
+        qdot = np.array(kinematics(q, u))[:, 0]
         assert_objective(rng, scene, q, found)
         h = 1e-6
         ahead, behind = (contacts_for(scene, q + sign * h * qdot) for sign in (1, -1))

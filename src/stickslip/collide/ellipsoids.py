@@ -50,6 +50,7 @@ Spread = tuple[float, float, float, float, float, float]
 POINT = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 UP = (0.0, 0.0, 1.0)
 ITERATIONS = 60
+MOST = 1000  # iterations, where two farthest points are about to become one and they advance by a hundredth of what is left
 EDGE_OF = 1e-9  # share of the size by which a foot may lie beyond the edge of a feature, so that none falls between two
 
 
@@ -223,9 +224,11 @@ def _in_hollow(world: World, i: int, S: Spread, j: int, margin: float) -> None:
     for side in range(2):
         # The farthest point in the direction of a farther point is farther still.
         n = times(-1.0 if side == 0 else 1.0, row(world.points, long))
-        for _ in range(ITERATIONS):
+        for _ in range(MOST):
             x = minus(w, far(S, n))
-            n = times(-1.0 / length(x), x)
+            last, n = n, times(-1.0 / length(x), x)
+            if length(minus(n, last)) < 1e-5:
+                break
         for _ in range(6):
             n = moved(n, newton_step(S, POINT, w, d, n, False))
         gap = R + dot(n, minus(w, far(S, n)))
