@@ -23,7 +23,7 @@ from stickslip.native import operations as recipes
 from stickslip.native.call import call_kernel
 from stickslip.native.kernel import Kernel, KernelError, NarrowError, compile_kernel, emit
 from stickslip.native.lanes import LANES
-from stickslip.store import KERNELS, Store
+from stickslip.store import KERNELS, KEYS, Store
 
 # fmt: off
 UNARY = [
@@ -228,11 +228,11 @@ def test_equal_content_is_compiled_once_whatever_its_name() -> None:
 
 
 def kernels(directory: Path) -> module._Kernels:
-    return module._Kernels(Store(KERNELS, directory))
+    return module._Kernels(Store(KERNELS, directory), Store(KEYS, directory))
 
 
 def evaluate(store: module._Kernels, function: ca.Function) -> bytes:
-    code = store.code(emit(function))
+    code = store.code(function.serialize(), lambda: emit(function))
     address = code.get_function_address("stickslip_kernel")
     kernel = Kernel(function.name(), address, function.nnz_in(), function.nnz_out(), code)
     return kernel(np.linspace(-1.0, 1.0, kernel.n_in)).tobytes()
@@ -244,7 +244,24 @@ def test_second_start_loads_and_gives_the_same_bits(tmp_path: Path) -> None:
     assert evaluate(fresh, function) == evaluate(again, function) == evaluate(again, function)
     assert (fresh.compiled, fresh.store.loaded) == (1, 0)
     assert (again.compiled, again.store.loaded) == (0, 2)  # nobody held it in between
-    assert [p.suffix for p in tmp_path.iterdir()] == [".o"]
+    assert sorted(p.suffix for p in tmp_path.iterdir()) == [".key", ".o"]
+
+
+def test_what_is_on_the_disk_is_not_written_down_again(tmp_path: Path) -> None:
+    """Unless the code that the key leads to is gone."""
+    function, asked = random_function(7, length=20), []
+
+    def write() -> str:
+        asked.append(function)
+        return emit(function)
+
+    for _ in range(3):
+        held = kernels(tmp_path).code(function.serialize(), write)
+    assert (len(asked), held.get_function_address("stickslip_kernel") > 0) == (1, True)
+    (file,) = tmp_path.glob("*.o")
+    file.unlink()
+    kernels(tmp_path).code(function.serialize(), write)
+    assert (len(asked), file.exists()) == (2, True)
 
 
 def test_second_process_compiles_nothing(tmp_path: Path) -> None:
@@ -268,15 +285,16 @@ def test_second_process_compiles_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [lambda b: b"", lambda b: b[:100], lambda b: b[:-1] + bytes([b[-1] ^ 1])])
-def test_damaged_file_is_compiled_again(tmp_path: Path, damage) -> None:
+@pytest.mark.parametrize("kind", [KERNELS, KEYS])
+def test_damaged_file_is_compiled_again(tmp_path: Path, damage, kind) -> None:
     function = random_function(8, length=20)
     expected = evaluate(kernels(tmp_path), function)
-    (file,) = tmp_path.iterdir()
+    (file,) = tmp_path.glob(f"*{kind}")
     whole = file.read_bytes()
     file.write_bytes(damage(whole))
     store = kernels(tmp_path)
     assert evaluate(store, function) == expected
-    assert (store.compiled, store.store.loaded) == (1, 0)
+    assert (store.compiled, store.store.loaded) == ((1, 0) if kind == KERNELS else (0, 1))
     assert file.read_bytes() == whole
 
 

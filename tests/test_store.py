@@ -14,7 +14,6 @@ import pytest
 
 from stickslip import store
 from stickslip.errors import CacheWarning
-from stickslip.kept import sources
 from stickslip.store import KERNELS, LOOPS, Store, cache_directory, prune, usable_directory
 
 
@@ -105,7 +104,8 @@ def test_prune_deletes_what_was_not_used_for_longest(tmp_path: Path) -> None:
 
 def test_sources_follow_imports() -> None:
     """A loop is compiled again if a file that it is made of changes, however far away, and only then."""
-    assert len({sources(f"stickslip.{name}") for name in ("engine.advance", "engine.newton", "nonsmooth.laws")}) == 3
+    names = ("engine.advance", "engine.newton", "nonsmooth.laws")
+    assert len({store.sources(f"stickslip.{name}", compiler) for name in names for compiler in ("1.0", "1.1")}) == 6
     found = []
     original = Path.read_bytes
 
@@ -115,9 +115,14 @@ def test_sources_follow_imports() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Path, "read_bytes", read)
-        sources.__wrapped__("stickslip.engine.advance")
+        store.sources.__wrapped__("stickslip.engine.advance", "1.0")
     assert {"advance.py", "newton.py", "residual.py", "tables.py", "cones.py", "linear.py", "jit.py"} <= set(found)
     assert not {"run.py", "rescue.py", "system.py", "door.py"} & set(found)
+    found.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "read_bytes", read)
+        store.sources.__wrapped__("stickslip.native.kernel", "1.0")  # what kernels are written by
+    assert {"kernel.py", "emit.py", "operations.py", "lanes.py", "interpolation.py"} <= set(found)
 
 
 def test_processes_that_start_at_once_share_a_cache(tmp_path: Path) -> None:

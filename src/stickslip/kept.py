@@ -10,11 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-import re
 import sys
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numba
@@ -23,7 +20,7 @@ from numba.core.compiler import CompileResult
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
-from stickslip.store import LOOPS, Store
+from stickslip.store import LOOPS, Store, sources
 
 STORE = Store(LOOPS)
 announce: list[Callable[[], None]] = []  # whom to tell, once, before the first loop is compiled
@@ -38,7 +35,9 @@ class Kept(NullCache):
     def _key(self, signature: Any, codegen: Any) -> str:
         code, cells = self.function.__code__, self.function.__closure__ or ()
         what = (self.function.__module__, self.function.__qualname__, code.co_code, code.co_firstlineno)
-        text = repr((what, signature, codegen.magic_tuple(), sys.version, sources(self.function.__module__)))
+        text = repr(
+            (what, signature, codegen.magic_tuple(), sys.version, sources(self.function.__module__, numba.__version__))
+        )
         return hashlib.sha256(text.encode() + dumps(tuple(cell.cell_contents for cell in cells))).hexdigest()
 
     def load_overload(self, signature: Any, context: Any) -> Any:
@@ -65,39 +64,3 @@ class Kept(NullCache):
         """Keep it, unless it contains addresses of this process."""
         if not result.library.has_dynamic_globals:
             STORE.write(self._key(signature, result.library.codegen), dumps(result._reduce()))
-
-
-_IMPORT = re.compile(r"^from (stickslip[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
-
-
-@cache
-def sources(module: str) -> str:
-    """A hash of Numba's version and of all sources that a module is made of: its own, and those that it imports, in turn.
-
-    What is imported inside of a function, or for annotations only, does not count.
-    """
-    found: dict[str, bytes] = {}
-    waiting = [module]
-    while waiting:
-        name = waiting.pop()
-        file = None if name in found else _file(name)
-        if file is None:
-            continue
-        found[name] = file.read_bytes()
-        for source, names in _IMPORT.findall(found[name].decode()):
-            waiting += [source, *[f"{source}.{each}" for each in re.findall(r"\w+", names)]]
-    whole = hashlib.sha256(numba.__version__.encode())
-    for name in sorted(found):
-        whole.update(name.encode() + found[name])
-    return whole.hexdigest()
-
-
-@cache
-def _file(module: str) -> Path | None:
-    """The source of a module; of packages none, as they only gather names."""
-    top, *below = module.split(".")
-    if top == "stickslip":
-        file = Path(__file__).parent.joinpath(*below).with_suffix(".py")
-        return file if below and file.exists() else None
-    source = getattr(sys.modules.get(module), "__file__", None)
-    return Path(source) if source else None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import sys
 import tempfile
 import threading
@@ -169,6 +170,44 @@ def prune(directory: Path, limit: int) -> None:
             return
 
 
-KERNELS, LOOPS = ".o", ".loop"
-SUFFIXES = (KERNELS, LOOPS)
+KERNELS, KEYS, LOOPS = ".o", ".key", ".loop"
+SUFFIXES = (KERNELS, KEYS, LOOPS)
 _CHECKSUM_SIZE = hashlib.sha256().digest_size
+
+
+# -- what compiled code is made of -----------------------------------------------------------------------------------------
+
+_IMPORT = re.compile(r"^from (stickslip[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
+
+
+@cache
+def sources(module: str, compiler: str) -> str:
+    """A hash of the compiler's version and of all sources that a module is made of: its own and, in turn, those it imports.
+
+    What is imported inside of a function, or for annotations only, does not count.
+    """
+    found: dict[str, bytes] = {}
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        file = None if name in found else _file(name)
+        if file is None:
+            continue
+        found[name] = file.read_bytes()
+        for source, names in _IMPORT.findall(found[name].decode()):
+            waiting += [source, *[f"{source}.{each}" for each in re.findall(r"\w+", names)]]
+    whole = hashlib.sha256(compiler.encode())
+    for name in sorted(found):
+        whole.update(name.encode() + found[name])
+    return whole.hexdigest()
+
+
+@cache
+def _file(module: str) -> Path | None:
+    """The source of a module; of packages none, as they only gather names."""
+    top, *below = module.split(".")
+    if top == "stickslip":
+        file = Path(__file__).parent.joinpath(*below).with_suffix(".py")
+        return file if below and file.exists() else None
+    source = getattr(sys.modules.get(module), "__file__", None)
+    return Path(source) if source else None

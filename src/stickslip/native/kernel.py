@@ -2,6 +2,8 @@
 
     SX Function -> LLVM IR as text (`emit`) -> object code, or the same from the disk (`Store`) -> address (`Kernel`)
 
+The disk also knows which object code a Function has led to, as writing its instructions down takes longer than loading them.
+
 A kernel is `void (const double *inputs, double *outputs)`. The nonzeros of all inputs of the Function lie packed in
 `inputs`, those of all outputs in `outputs`, each in CasADi's column-major order; the two must not overlap.
 Every operation gives the bits that CasADi's own evaluation gives (`operations`).
@@ -11,8 +13,9 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -23,7 +26,7 @@ import numpy as np
 
 from stickslip.jit import SIGNATURE
 from stickslip.native.emit import SYMBOL, KernelError, NarrowError, emit
-from stickslip.store import KERNELS, Store
+from stickslip.store import KERNELS, KEYS, Store, sources
 
 __all__ = ["Kernel", "KernelError", "NarrowError", "compile_kernel", "emit"]
 
@@ -56,12 +59,10 @@ def compile_kernel(function: ca.Function, stride: int = 0) -> Kernel:
 
     stride: not 0 for several instances at once (`native.lanes`).
     """
-    # Writing the instructions down takes longer than anything else where the code is there already: a system that is prepared
-    # again, a room for contacts that has grown.
     key = hashlib.sha256(f"{function.serialize()} {stride}".encode()).hexdigest()
     code = _LOADED.written.get(key)
     if code is None:
-        code = _LOADED.written[key] = _LOADED.code(emit(function, stride))
+        code = _LOADED.written[key] = _LOADED.code(key, partial(emit, function, stride))
     address = code.get_function_address(SYMBOL)
     return Kernel(function.name(), address, function.nnz_in(), function.nnz_out(), code)
 
@@ -91,38 +92,63 @@ def _host() -> tuple[str, str]:
     return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
+@cache
+def _maker() -> str:
+    """What the text for a Function depends on, besides the Function."""
+    return " ".join([sources("stickslip.native.kernel", llvmlite.__version__), ca.__version__, llvm.get_process_triple()])
+
+
 @dataclass
 class _Kernels:
     """Kernels by content: loaded ones in the process, object code on the disk; `compiled` counts the others."""
 
     store: Store = field(default_factory=lambda: Store(KERNELS))
+    keys: Store = field(default_factory=lambda: Store(KEYS))  # of object code, by Function
     engines: WeakValueDictionary[str, llvm.ExecutionEngine] = field(default_factory=WeakValueDictionary)  # own the code
     written: WeakValueDictionary[str, llvm.ExecutionEngine] = field(default_factory=WeakValueDictionary)  # by Function
     compiled: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def code(self, ir: str) -> llvm.ExecutionEngine:
-        """The code that `ir` defines, for as long as somebody holds it."""
+    def code(self, function: str, write: Callable[[], str]) -> llvm.ExecutionEngine:
+        """The code of the Function with this key, for as long as somebody holds it; `write` gives its text."""
         cpu, features = _host()
-        level = _level(ir)
-        key = hashlib.sha256("\n".join([llvmlite.__version__, cpu, features, str(level), ir]).encode()).hexdigest()
+        name = hashlib.sha256("\n".join([_maker(), cpu, features, function]).encode()).hexdigest()
         with self.lock:
-            engine = self.engines.get(key)
+            known = self.keys.read(name)
+            engine = None if known is None else self._loaded(known.decode())
             if engine is None:
-                machine = llvm.Target.from_default_triple().create_target_machine(
-                    cpu=cpu, features=features, opt=level, reloc="pic", jit=True
-                )
-                code = self.store.read(key)
-                if code is None:
-                    code = machine.emit_object(llvm.parse_assembly(ir))
+                ir = write()
+                level = _level(ir)
+                text = "\n".join([llvmlite.__version__, cpu, features, str(level), ir])
+                key = hashlib.sha256(text.encode()).hexdigest()
+                engine = self._loaded(key)
+                if engine is None:
+                    self.store.write(key, code := _machine(level).emit_object(llvm.parse_assembly(ir)))
                     self.compiled += 1
-                    self.store.write(key, code)
-                # New code takes the same way as code from the disk: both are the same bytes.
-                engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-                engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-                engine.finalize_object()
-                self.engines[key] = engine
+                    engine = self._load(key, code)
+                self.keys.write(name, key.encode())
             return engine
+
+    def _loaded(self, key: str) -> llvm.ExecutionEngine | None:
+        """From the process or from the disk."""
+        engine = self.engines.get(key)
+        if engine is None and (code := self.store.read(key)) is not None:
+            engine = self._load(key, code)
+        return engine
+
+    def _load(self, key: str, code: bytes) -> llvm.ExecutionEngine:
+        """New code takes the same way as code from the disk: both are the same bytes."""
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(0))
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        self.engines[key] = engine
+        return engine
+
+
+def _machine(level: int) -> llvm.TargetMachine:
+    cpu, features = _host()
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(cpu=cpu, features=features, opt=level, reloc="pic", jit=True)
 
 
 _LOADED = _Kernels()
