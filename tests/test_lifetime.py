@@ -10,16 +10,24 @@ import numpy as np
 import pytest
 
 import stickslip as ss
+from stickslip.engine import sheets
 from stickslip.native import kernel
 
 
-def test_compiled_systems_are_freed():
+def another(k):
+    """A system that no other one has been equal to, so with kernels of its own."""
+    ball = ss.benchmarks.bouncing_ball()
+    ball.potential_energy(1e-9 * ball.blocks[0].q[0] ** (k + 2))
+    return ball
+
+
+def test_compiled_systems_are_freed(monkeypatch):
+    monkeypatch.setattr(sheets, "KEPT", 0)
     references = []
     gc.collect()
     before = len(kernel._LOADED.engines)
     for k in range(5):
-        ball = ss.benchmarks.bouncing_ball()
-        ball.potential_energy(1e-9 * ball.blocks[0].q[0] ** (k + 2))  # another system each time, so other kernels
+        ball = another(k)
         ss.solve(ball, 0.1, 1e-2, progress=False)
         references.append(weakref.ref(ball))
     assert len(kernel._LOADED.engines) > before
@@ -27,6 +35,27 @@ def test_compiled_systems_are_freed():
     gc.collect()
     assert all(reference() is None for reference in references)
     assert len(kernel._LOADED.engines) <= before
+
+
+def test_a_system_that_is_declared_again_is_not_derived_again(monkeypatch):
+    """Nor are parts that other systems have: only their numbers are new. The bits are those of the first run."""
+    written = []
+    monkeypatch.setattr(kernel, "emit", lambda *given, emit=kernel.emit: written.append(given) or emit(*given))
+    monkeypatch.setattr(sheets, "Stage", lambda *given, make=sheets.Stage: written.append(given) or make(*given))
+    first, again = (ss.solve(another(77), 0.5, 1e-2, progress=False) for _ in range(2) if not written.append(None))
+    assert written.index(None, 1) == len(written) - 1 > 1
+    assert first.q.tobytes() == again.q.tobytes()
+    for method in (ss.Theta(theta=0.5), ss.Theta(theta=0.75), ss.Theta(theta=0.5)):
+        written.append(method)
+        ss.solve(another(77), 0.5, 1e-2, method=method, progress=False)
+    assert len(written) - 1 == written.index(ss.Theta(theta=0.5), written.index(ss.Theta(theta=0.75)))
+
+
+def test_of_systems_that_are_gone_little_stays(monkeypatch):
+    monkeypatch.setattr(sheets, "KEPT", 200)
+    for k in range(5):
+        ss.solve(another(k), 0.1, 1e-2, progress=False)
+        assert 0 < sum(sheet.part.operations for sheet in sheets._kept.values()) == sheets._size <= 200
 
 
 def test_a_kernel_outlives_its_function():

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from weakref import WeakValueDictionary
 
 import casadi as ca
 import numpy as np
@@ -70,7 +71,7 @@ def derive(system: System) -> Model:
         if e.key not in types:
             _check(equations.name, e, touched)  # once per type
             _check_directions(equations, e)
-            types[e.key] = PartType(e)
+            types[e.key] = _type_of(e)
         return Instance(name, types[e.key], tuple(blocks), tuple(index[s.__hash__()] for s in used))
 
     nodes: list[Instance] = []
@@ -123,7 +124,18 @@ def derive_template(
     expressions = _localise(equations, blocks, used)
     _check(equations.name, expressions, blocks)
     _check_directions(equations, expressions)
-    return PartType(expressions), tuple(index[s.__hash__()] for s in used)
+    return _type_of(expressions), tuple(index[s.__hash__()] for s in used)
+
+
+def _type_of(e: Expressions) -> PartType:
+    """The type of parts that declare this, one for all systems: what was derived of it serves all of them."""
+    found = _known.get(e.key)
+    if found is None:
+        found = _known[e.key] = PartType(e)
+    return found
+
+
+_known: WeakValueDictionary[str, PartType] = WeakValueDictionary()
 
 
 def _touched(equations: Equations, owner: dict[int, int]) -> list[int]:

