@@ -95,7 +95,9 @@ def _host() -> tuple[str, str]:
 @cache
 def _maker() -> str:
     """What the text for a Function depends on, besides the Function."""
-    return " ".join([sources("stickslip.native.kernel", llvmlite.__version__), ca.__version__, llvm.get_process_triple()])
+    return " ".join(
+        [sources("stickslip.native.kernel", llvmlite.__version__), ca.__version__, llvm.get_process_triple()]
+    )
 
 
 @dataclass
