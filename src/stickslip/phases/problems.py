@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -49,7 +50,7 @@ class Routine:
         start: Start,
         rate: float = 1.0,
     ):
-        from stickslip.engine.advance import allow_sweeps, call, workspace
+        from stickslip.engine.advance import allow_sweeps, workspace
         from stickslip.engine.levels import row_sizes
 
         layout = program.layout
@@ -66,7 +67,7 @@ class Routine:
         self._inputs, self._record = layout.places(*inputs), layout.places(*outputs)
         self._slices = slices({each: layout.size[each] for each in expand(outputs)})
         self._counts = np.zeros(len(program.solved), np.int64), np.zeros(program.n_residuals)
-        self._iterations, self._prox, self._call = start.max_iterations, start.prox, Direct(call)
+        self._iterations, self._prox, self._call = start.max_iterations, start.prox, _call()
         self.name = program.solved[0]
 
     @property
@@ -116,6 +117,14 @@ class Routine:
         size = float(np.abs(out).max(initial=1.0))
         solved = failed < 0 and np.isfinite(size)
         return {each: out[s] for each, s in self._slices.items()} if solved else None, size
+
+
+@cache
+def _call() -> Direct:
+    """One for all programs, whose tables have the same types: to look at these takes longer than a short run."""
+    from stickslip.engine.advance import call
+
+    return Direct(call)
 
 
 class Problems:
