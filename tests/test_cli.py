@@ -52,6 +52,18 @@ def fake(monkeypatch):
     return result
 
 
+@pytest.fixture
+def pictures():
+    """For tests that look at figures."""
+
+
+@pytest.fixture(autouse=True)
+def blank(request, monkeypatch):
+    """Elsewhere figures stay blank: to draw one takes ten times as long as the run. What they show is tested in test_plots."""
+    if "pictures" not in request.fixturenames:
+        monkeypatch.setattr("matplotlib.figure.Figure.draw", lambda figure, renderer: None)
+
+
 def run_program(*arguments: str, cwd: Path) -> subprocess.CompletedProcess:
     path = os.pathsep.join([str(Path(stickslip.__path__[0]).parent), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-m", "stickslip", *arguments]
@@ -95,7 +107,7 @@ def test_wrong_usage_exits_with_2(stick, arguments):
 # --- run -----------------------------------------------------------------------------------------------------------
 
 
-def test_run_writes_result_figure_and_summary_and_says_so(stick, fake, tmp_path):
+def test_run_writes_result_figure_and_summary_and_says_so(pictures, stick, fake, tmp_path):
     result = stick("run", "ball", "--out", "there")
     assert result.code == 0
     assert result.err == ""
@@ -487,7 +499,7 @@ def test_list_shows_benchmarks_and_methods_with_their_facts(stick, fake, monkeyp
 # --- plot ----------------------------------------------------------------------------------------------------------
 
 
-def test_plot_draws_a_saved_result(stick, tmp_path):
+def test_plot_draws_a_saved_result(pictures, stick, tmp_path):
     make_ball(50).save(tmp_path / "runs" / "ball.h5")
     assert stick("plot", "runs/ball.h5") == Result(0, "wrote runs/ball.png\n", "")
     assert stick("plot", "runs/ball.h5", "--out", "figures").code == 0
@@ -504,7 +516,7 @@ def test_plot_refuses_what_is_no_result(stick, tmp_path):
 # --- compare and converge -----------------------------------------------------------------------------------------
 
 
-def test_compare_shows_methods_side_by_side(stick, monkeypatch, tmp_path):
+def test_compare_shows_methods_side_by_side(pictures, stick, monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "200")
     methods = "rattle,theta:theta=1,schatzman-paoli"
     result = stick("compare", "rotating_bouncing_ball", "--methods", methods, "--set", "case=2", "--out", "there")
@@ -514,7 +526,7 @@ def test_compare_shows_methods_side_by_side(stick, monkeypatch, tmp_path):
     assert (tmp_path / "there" / "rotating_bouncing_ball_comparison.png").stat().st_size > 10_000
 
 
-def test_converge_shows_orders_and_writes_numbers(stick, monkeypatch, tmp_path):
+def test_converge_shows_orders_and_writes_numbers(pictures, stick, monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "200")
     steps = ["--dts", "0.04,0.02,0.01", "--t-end", "1.6"]
     result = stick("converge", "point_mass_on_slope", "--methods", "rattle,moreau", *steps, "--reference", "rattle")
@@ -554,7 +566,7 @@ def test_bad_input_of_studies_gets_one_clean_message(stick, arguments, message):
 # --- films ---------------------------------------------------------------------------------------------------------
 
 
-def test_view_of_a_benchmark_and_of_a_file(stick):
+def test_view_of_a_benchmark_and_of_a_file(pictures, stick):
     result = stick("view", "bouncing_ball", "--t-end", "0.1", "--out", "pages")
     assert result == Result(0, "wrote pages/bouncing_ball.html; open it in a browser, or use --open\n", "")
     assert "bouncing ball" in Path("pages/bouncing_ball.html").read_text(encoding="utf-8")

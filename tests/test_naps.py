@@ -1,5 +1,7 @@
 """Contacts that are far away are left out, and nobody can tell but by the clock."""
 
+from functools import cache
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -13,8 +15,12 @@ from stickslip.engine.tables import COPY
 MASS, INERTIA = ss.inertia.sphere(0.05, density=1000)
 
 
-def heap(far=20, wall=1.0):
-    """Three balls on a floor, thrown towards a wall that they reach late, with many planes below that they never reach."""
+@cache
+def heap(far=20, wall=1.0, sleeps=True):
+    """Three balls on a floor, thrown towards a wall that they reach late, with many planes below that they never reach.
+
+    sleeps: False for the programs that are compiled without sleep.
+    """
     s = ss.System("heap")
     floor = ss.Plane([0, 0, 0], [0, 0, 1])
     balls = [
@@ -54,7 +60,7 @@ def test_sleep_changes_no_bit(method, monkeypatch):
     with_sleep = ss.solve(heap(), 0.8, 4e-3, **options)
     assert with_sleep.P_N[:, 6].max() > 0  # the wall is hit
     monkeypatch.setattr(builder, "FEWEST", 10**9)
-    assert equal(with_sleep, ss.solve(heap(), 0.8, 4e-3, **options))
+    assert equal(with_sleep, ss.solve(heap(sleeps=False), 0.8, 4e-3, **options))
 
 
 def test_who_sleeps():
@@ -69,6 +75,7 @@ def test_who_sleeps():
         assert sim._run.program.tables.kinds["count"].sum() == sim._run.program.tables.kinds["capacity"].sum()
 
 
+@cache
 def six_balls(far):
     """Six balls on a floor, all pairs declared, and planes a hundred metres below."""
     s, shapes = ss.System("balls"), []
@@ -124,16 +131,16 @@ def test_further_results_of_a_scheme(method, tmp_path, monkeypatch):
     """Their columns stand behind those of percussions, between others: all come out as without sleep, bit for bit, thinned
     out, in a file, and continued from the middle."""
 
-    def runs(file):
-        system, options = heap(), {"method": method, "progress": False, "energy_alarm": False}
+    def runs(system, file):
+        options = {"method": method, "progress": False, "energy_alarm": False}
         whole = ss.solve(system, 0.6, 4e-3, states=True, **options)
         thin = ss.solve(system, 0.6, 4e-3, save_every=7, **options)
         rest = ss.solve(system, 0.6, 4e-3, start=whole.states[40], **options)
         return whole, thin, rest, ss.solve(system, 0.6, 4e-3, out=file, **options)
 
-    with_sleep = runs(tmp_path / "one.h5")
+    with_sleep = runs(heap(), tmp_path / "one.h5")
     monkeypatch.setattr(builder, "FEWEST", 10**9)
-    for one, two in zip(with_sleep, runs(tmp_path / "two.h5"), strict=True):
+    for one, two in zip(with_sleep, runs(heap(sleeps=False), tmp_path / "two.h5"), strict=True):
         assert equal(one, two)
 
 
@@ -213,7 +220,7 @@ def test_rows_of_sleepers_are_zero_whatever_was_there_before(monkeypatch):
         one = ss.solve(heap(), 1.2, 4e-3, save_every=every, **options)
         with monkeypatch.context() as m:
             m.setattr(builder, "FEWEST", 10**9)
-            two = ss.solve(heap(), 1.2, 4e-3, save_every=every, **options)
+            two = ss.solve(heap(sleeps=False), 1.2, 4e-3, save_every=every, **options)
         assert one.P_N.tobytes() == two.P_N.tobytes()
         assert one.P_F.tobytes() == two.P_F.tobytes()
         assert one.q.tobytes() == two.q.tobytes()
