@@ -1,11 +1,13 @@
 """The algebra of one step: laws against their prox form, linear solvers against NumPy."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stickslip.nonsmooth.cones import CLOSED, OPEN, SLIP, ball_branch, normal_branch, slip_weights
 from stickslip.nonsmooth.linear import LONG, eliminate, eliminate_band, reduce_to_last
+from stickslip.nonsmooth.operator import _factor_dense, _substitute_dense
 
 finite = st.floats(-10, 10, allow_nan=False)
 positive = st.floats(1e-3, 1e3)
@@ -107,6 +109,24 @@ def test_reduction_is_the_schur_complement(first, others, seed):
     last, reduced = slice(first, n), packed.reshape(n, n)
     assert np.allclose(reduced[last, last], a[last, last] - a[last, :first] @ inverse @ a[:first, last], atol=1e-7)
     assert np.allclose(right[last], b[last] - a[last, :first] @ inverse @ b[:first], atol=1e-7)
+
+
+@pytest.mark.parametrize("below, above", [(0, 0), (1, 3), (6, 2), (9, 30), (30, 30)])
+@pytest.mark.parametrize("seed", range(4))
+def test_factors_of_a_matrix_with_a_band_solve(below, above, seed):
+    """Rows of the identity, and rows in another order, too: exchanges carry L along."""
+    rng, n = np.random.default_rng(seed), 30
+    i, j = np.indices((n, n))
+    A = np.where((i - j <= below) & (j - i <= above), rng.normal(size=(n, n)), 0.0) + np.diag(rng.choice([0.1, 3.0], n))
+    still = rng.choice(n, 6, replace=False)
+    A[still] = np.eye(n)[still]
+    if seed % 2:
+        A = A[rng.permutation(n)]
+    x = rng.normal(size=n)
+    factors, solved, pivots = A.copy(), A @ x, np.zeros(3 * n, np.int64)
+    assert _factor_dense(factors, n, pivots)
+    _substitute_dense(factors, n, pivots, solved)
+    assert np.abs(A @ (solved - x)).max() < 1e-12 * max(1.0, np.abs(solved).max())
 
 
 def test_singular_matrix_is_noticed():

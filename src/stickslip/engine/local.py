@@ -17,12 +17,16 @@ from stickslip.engine.linearise import COMPLIANCE, fill, keep_unknowns
 from stickslip.engine.residual import call_kernels, set_residual
 from stickslip.engine.tables import SPARSE, Tables
 from stickslip.engine.work import IDLE, Options, Work
-from stickslip.jit import jit_bare
+from stickslip.jit import jit_bare, records
 from stickslip.nonsmooth.cones import CONE, NORMAL, OFF
 from stickslip.nonsmooth.foreign import cone_at
 from stickslip.nonsmooth.laws import MOST_ROWS, Laws
 from stickslip.nonsmooth.problem import Problem
 
+# Of the diagonals of W: contacts that feel each other less do not. Forces turn with the bodies, so that all contacts of a stack
+# feel each other, by a hundredth from one level to the next: W of 20 boxes is full, and without these entries two thirds of it
+# are zeros. What they would change is corrected by the next step of the outer iteration.
+FAR = 1e-12
 NOISE = 1e-14  # of the largest diagonal of W: what elimination leaves of a row that nothing moves
 WIDEST = 1e3  # of the median of all units
 DENSE_BELOW = 200  # unknowns, for which dense elimination is faster
@@ -43,6 +47,12 @@ def _linearise(tables: Tables, k: int, memory: np.ndarray, work: Work) -> tuple[
         return -1, 0
     m = keep_unknowns(tables, k, work)
     return m, fill(tables, k, work, m, COMPLIANCE, tables.problems[k].band == SPARSE)
+
+
+FOUND = np.dtype(
+    [(name, np.int64) for name in ("first", "size", "kind", "cone", "z", "coefficients", "n_coefficients")]
+    + [("coupling_0", np.int64), ("coupling_1", np.int64), ("slope", np.float64), ("radius", np.float64)]
+)  # one law as the compiled loop finds it; z and its coefficients begin at these outputs
 
 
 class LocalLaw(NamedTuple):
@@ -91,7 +101,7 @@ def local_problem(tables: Tables, k: int, memory: np.ndarray, work: Work) -> Loc
     if m < 0:
         return None
     x, stage = work.x, tables.problems[k]
-    laws = [law for law in _laws(tables, k, work) if x["column"][law.first] >= 0]
+    laws = _laws(tables, k, work)
     if not laws:
         return None
     blocks, elements = _elements(laws)
@@ -120,7 +130,10 @@ def local_problem(tables: Tables, k: int, memory: np.ndarray, work: Work) -> Loc
     W = S / slope
     table = _law_table(blocks, elements, z, work)
     cones = tuple(cone_at(int(address)) if address else None for address in table.cone)
-    problem = Problem(table, sp.csr_matrix(W), c - W @ z, units=_balance(W, table), cones=cones, noise=NOISE)
+    units = _balance(W, table)
+    diagonal = np.sqrt(np.abs(W.diagonal()))
+    W[np.abs(W) <= FAR * (np.sqrt(units) * diagonal)[:, None] * (diagonal / np.sqrt(units))] = 0.0
+    problem = Problem(table, sp.csr_matrix(W), c - W @ z, units=units, cones=cones, noise=NOISE)
     kept = x["kept"][:m][outer]
     return LocalProblem(problem, z, unknown, slope, kept, solved[:, 0], solved[:, 1:])
 
@@ -147,40 +160,61 @@ def _matrix(stage: Any, work: Work, m: int, count: int) -> Any:
     return sp.csr_matrix((values[inside], (i[inside], columns[inside])), (m, m))
 
 
-def _laws(tables: Tables, k: int, work: Work) -> list[LocalLaw]:
-    """The laws with branches that apply, in the order of the stage."""
-    stage, found, x = tables.problems[k], [], work.x
-    for g in range(stage["group_0"], stage["group_1"]):
+@jit_bare
+def _collect(tables: Tables, k: int, work: Work, laws: np.ndarray, index: np.ndarray, value: np.ndarray) -> int:
+    """The laws with branches that apply and whose unknowns are kept, in the order of the stage; how many.
+
+    Unknowns that radii depend on, and by how much, go to `index` and `value`.
+    """
+    stage, x, found, coupled = tables.problems[k], work.x, 0, 0
+    for g in range(stage.group_0, stage.group_1):
         group = tables.groups[g]
-        kind = tables.kinds[group["kind"]]
-        for number in range(int(kind["count"])):
-            offset = int(work.offset[group["instance"] + number])
-            if offset == IDLE:
-                continue
-            row = int(kind["first"] + number * kind["width"])
-            element = int(group["element"] + number * (group["law_1"] - group["law_0"]))
-
-            def unknown(local: int, row: int = row, group: Any = group) -> int:
-                place = tables.places[group["unknowns"] + local]
-                return int(place["start"] + tables.dofs[row + place["column"]])
-
-            for b in range(int(group["law"]), int(group["law_1"])):
+        kind = tables.kinds[group.kind]
+        row, element = kind.first, group.element
+        for instance in range(group.instance, group.instance + kind.count):
+            offset = work.offset[instance]
+            for b in range(group.law, group.law_1):
                 law = tables.laws[b]
-                if work.branch[element + b - int(group["law_0"])] == OFF:
+                place = tables.places[group.unknowns + law.unknown]
+                first = place.start + tables.dofs[row + place.column]
+                if offset == IDLE or work.branch[element + b - group.law_0] == OFF or x[first].column < 0:
                     continue
-                first, size = unknown(int(law["unknown"])), int(law["rows"])
-                slope = work.outputs[offset + int(tables.entries[int(law["y_end"])]["output"])] * x["unit"][first]
-                radius, couplings = 0.0, []
-                if law["kind"] != NORMAL:
-                    radius = float(work.outputs[offset + int(law["radius"])])
-                    for e in range(int(law["z_end"]), int(law["radius_end"])):
-                        j = unknown(int(tables.entries[e]["unknown"]))
-                        couplings.append((j, float(work.outputs[offset + int(tables.entries[e]["output"])])))
-                z = work.outputs[offset + int(law["z"]) : offset + int(law["z"]) + size].copy()
-                further = offset + int(law["coefficients"])
-                cone = int(law["cone"]), work.outputs[further : further + int(law["n_coefficients"])].copy()
-                found.append(LocalLaw(first, size, int(law["kind"]), z, float(slope), radius, tuple(couplings), *cone))
+                out = laws[found]
+                out.first, out.size, out.kind, out.cone = first, law.rows, law.kind, law.cone
+                out.z, out.coefficients = offset + law.z, offset + law.coefficients
+                out.n_coefficients = law.n_coefficients
+                out.slope = work.outputs[offset + tables.entries[law.y_end].output] * x[first].unit
+                out.radius, out.coupling_0 = 0.0, coupled
+                if law.kind != NORMAL:
+                    out.radius = work.outputs[offset + law.radius]
+                    for e in range(law.z_end, law.radius_end):
+                        other = tables.places[group.unknowns + tables.entries[e].unknown]
+                        index[coupled] = other.start + tables.dofs[row + other.column]
+                        value[coupled] = work.outputs[offset + tables.entries[e].output]
+                        coupled += 1
+                out.coupling_1 = coupled
+                found += 1
+            row += kind.width
+            element += group.law_1 - group.law_0
     return found
+
+
+def _laws(tables: Tables, k: int, work: Work) -> list[LocalLaw]:
+    """The laws with branches that apply and whose unknowns are kept, in the order of the stage."""
+    stage, most, couplings = tables.problems[k], 0, 0
+    for group in tables.groups[stage["group_0"] : stage["group_1"]]:
+        laws, count = tables.laws[int(group["law"]) : int(group["law_1"])], int(tables.kinds[group["kind"]]["count"])
+        most, couplings = most + count * len(laws), couplings + count * int((laws["radius_end"] - laws["z_end"]).sum())
+    table, index, value = records(np.zeros(most, FOUND)), np.zeros(couplings, np.int64), np.zeros(couplings)
+    outputs, count = work.outputs, _collect(tables, k, work, table, index, value)
+    pairs = list(zip(index.tolist(), value.tolist(), strict=True))
+    return [
+        LocalLaw(
+            *(first, size, kind, outputs[z : z + size].copy(), slope, radius, tuple(pairs[begin:end]), cone),
+            outputs[further : further + n_further].copy(),
+        )
+        for first, size, kind, cone, z, further, n_further, begin, end, slope, radius in table[:count].tolist()
+    ]
 
 
 def _elements(laws: list[LocalLaw]) -> tuple[list[LocalLaw], list[int]]:
@@ -231,8 +265,7 @@ def _balance(W: np.ndarray, laws: Laws) -> np.ndarray:
     W is D times a symmetric matrix, D the units of its rows; balancing rows against columns finds D.
     """
     of = np.repeat(np.arange(laws.kind.size), laws.size)
-    sums = np.zeros((laws.kind.size, laws.kind.size))
-    np.add.at(sums, (of[:, None], of[None, :]), np.abs(W))
+    sums = np.add.reduceat(np.add.reduceat(np.abs(W), laws.start, axis=0), laws.start, axis=1)
     np.fill_diagonal(sums, 0.0)
     D = np.ones(laws.kind.size)
     for _ in range(10):

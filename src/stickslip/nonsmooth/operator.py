@@ -269,36 +269,56 @@ def solve_matrix(op: Operator, x: np.ndarray, work: np.ndarray) -> None:
 
 @jit
 def _factor_dense(A: np.ndarray, n: int, pivots: np.ndarray) -> bool:
-    """L and U in place, with row pivots. Rows of the identity (open contacts) cost nothing."""
-    columns = np.empty(n, np.int64)
+    """L and U in place, with row pivots. Rows of the identity (open contacts) cost nothing, nor do zeros beside a band.
+
+    `pivots`: for each row the one it was exchanged with, the end of its columns of U and the first one of L.
+    """
+    columns, below = np.empty(n, np.int64), np.empty(n, np.int64)  # below: last row that a column reaches
+    right, left = pivots[n : 2 * n], pivots[2 * n : 3 * n]
+    for i in range(n):
+        below[i] = i
+    end = 0  # of the columns of all rows so far
+    for i in range(n):
+        j = n
+        while j > max(end, i + 1) and A[i, j - 1] == 0.0:
+            j -= 1
+        end = right[i] = max(end, j)
+        j = 0
+        while j < i and A[i, j] == 0.0:
+            j += 1
+        left[i], below[j] = j, max(below[j], i)
+    last = 0  # of the rows that columns so far reach: exchanges stay among these
     for k in range(n):
+        last = max(last, below[k] + 1)
+        end = right[k] = right[last - 1]
         p, best = k, abs(A[k, k])
-        for i in range(k + 1, n):
+        for i in range(k + 1, last):
             if abs(A[i, k]) > best:
                 p, best = i, abs(A[i, k])
         if not best > 0.0:
             return False
         pivots[k] = p
         if p != k:
-            for j in range(n):
+            left[k], left[p] = left[p], left[k]
+            for j in range(min(left[k], left[p]), end):
                 A[k, j], A[p, j] = A[p, j], A[k, j]
         count = 0
-        for j in range(k + 1, n):
+        for j in range(k + 1, end):
             if A[k, j] != 0.0:
                 columns[count] = j
                 count += 1
         inverse = 1.0 / A[k, k]
-        for i in range(k + 1, n):
+        for i in range(k + 1, last):
             if A[i, k] != 0.0:
                 f = A[i, k] * inverse
                 A[i, k] = f
-                if 3 * count < n - k:
+                if 3 * count < end - k:
                     for c in range(count):
                         A[i, columns[c]] -= f * A[k, columns[c]]
-                elif n - k > 2 * LONG:
-                    subtract(A[i, k + 1 : n], f, A[k, k + 1 : n])
+                elif end - k > 2 * LONG:
+                    subtract(A[i, k + 1 : end], f, A[k, k + 1 : end])
                 else:
-                    for j in range(k + 1, n):
+                    for j in range(k + 1, end):
                         A[i, j] -= f * A[k, j]
     return True
 
@@ -310,9 +330,9 @@ def _substitute_dense(A: np.ndarray, n: int, pivots: np.ndarray, x: np.ndarray) 
         if p != k:
             x[k], x[p] = x[p], x[k]
     for k in range(n):
-        for j in range(k):
+        for j in range(pivots[2 * n + k], k):
             x[k] -= A[k, j] * x[j]
     for k in range(n - 1, -1, -1):
-        for j in range(k + 1, n):
+        for j in range(k + 1, pivots[n + k]):
             x[k] -= A[k, j] * x[j]
         x[k] /= A[k, k]

@@ -244,7 +244,7 @@ def local_operator(W: sp.csr_matrix, q: np.ndarray) -> Operator:
     none, n = np.zeros((0, SIZE)), q.size
     blocks, empty = np.zeros((0, SIZE, SIZE)), np.zeros(0, np.int64)
     begin, index = W.indptr.astype(np.int64), W.indices.astype(np.int64)
-    scratch = np.zeros((n, n)), np.zeros(n, np.int64)
+    scratch = np.zeros((n, n)), np.zeros(3 * n, np.int64)
     return Operator(
         0,
         blocks,
