@@ -1,27 +1,32 @@
 """Memory per body: spheres without contacts, and spheres poured into a box. `python bench/memory.py [bodies]`
 
-Each case runs in a process of its own. Resident is what the process has grown by since before the declaration. What is reserved
-counts arrays as a whole, also where nothing has been written yet, and so nothing is resident; Python objects are those of
-`tracemalloc`.
+Each case runs in a process of its own. Resident is what the process has grown by since before the declaration; both times what
+was freed has gone back to the system, as far as it can (`malloc_trim`): compilation leaves 20 MB behind, which would hide half
+of what 10,000 bodies take. Arrays are reserved as a whole, and resident where pages of them were read or written. Python
+objects are those of `tracemalloc`.
 """
 
 from __future__ import annotations
 
+import ctypes
 import gc
+import mmap
 import multiprocessing
 import sys
 import tracemalloc
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from piles import DT, TOL, R, lattice, pile, resident, warm_up
 
 import stickslip as ss
-from stickslip.pages import LARGE
 
 POURED = 250  # steps: half of the spheres lie, at two contacts each
+SMALL = 40  # bytes per body: arrays that are smaller are counted together
+PAGE = mmap.PAGESIZE
 
 
 def spheres(n: int) -> ss.System:
@@ -48,46 +53,73 @@ def stages(what: str, n: int, method: str, steps: int) -> Iterator[tuple[str, An
             yield f"{steps} steps", sim
 
 
+def held() -> float:
+    """Resident bytes without what was freed."""
+    gc.collect()
+    if sys.platform == "linux":
+        getattr(ctypes.CDLL(None), "malloc_trim", int)(0)
+    return resident()
+
+
 def grown(what: str, n: int, method: str, steps: int) -> dict[str, float]:
     """Bytes that the process has grown by, and contacts at the end."""
     if what == "pile":
         warm_up(method)
     for _ in stages(what, 100, method, 2):
         pass
-    gc.collect()
-    begin, out = resident(), {}
+    begin, out = held(), {}
     for stage, there in stages(what, n, method, steps):
-        gc.collect()
-        out[stage] = (resident() - begin) / n
+        out[stage] = (held() - begin) / n
         if what == "pile" and stage != "declared":
             out["contacts"] = len(there.contacts) / n
     return out
 
 
-def counted(what: str, n: int, method: str) -> dict[str, float]:
-    """Bytes after the first step by what they are."""
+def arrays_of(run: Any) -> dict[str, np.ndarray]:
+    """The arrays of a run by name, those that are views of others left out."""
+    parts = {"tables": run.tables, "tables of the program": run.program.tables, "scratch": run.work}
+    arrays = {"fields of the scheme": run.memory, "last row": run.row, "first row": run.first_row, "places": run.record}
+    if run.crowd is not None:
+        parts |= {"contacts": run._new, "contacts before": run._old, "detection": run._room, "scene": run.scene}
+        parts |= {"sweeps": run.crowd._room, "neighbours": run._known, "rooms": run._homes}
+        arrays |= {f"report {k}": rows for k, (_, rows) in enumerate(run.found)}
+    for part, record in parts.items():
+        arrays |= {f"{part}: {name}": a for name, a in record._asdict().items() if isinstance(a, np.ndarray) and a.size}
+    first = {a.ctypes.data: name for name, a in reversed(arrays.items())}
+    return {name: arrays[name] for name in first.values()}
+
+
+def pages(a: np.ndarray) -> float:
+    """Bytes of the pages of an array that are in memory; nan where the system does not say."""
+    try:
+        with Path("/proc/self/pagemap").open("rb") as table:
+            first, last = a.ctypes.data // PAGE, -(-(a.ctypes.data + a.nbytes) // PAGE)
+            table.seek(8 * first)
+            return PAGE * int((np.frombuffer(table.read(8 * (last - first)), np.uint64) >> np.uint64(63)).sum())
+    except OSError:
+        return float("nan")
+
+
+def counted(what: str, n: int, method: str, steps: int) -> dict[str, tuple[float, float]]:
+    """Bytes of each array at the end, resident and reserved, sorted."""
+    *_, (_, sim) = stages(what, n, method, steps)
+    found = sorted(((pages(a), a.nbytes, name) for name, a in arrays_of(sim._run).items()), reverse=True)
+    out = {name: (there / n, size / n) for there, size, name in found if there > SMALL * n}
+    rest = [each for each in found if each[2] not in out]
+    return out | {"what is smaller": (sum(x[0] for x in rest) / n, sum(x[1] for x in rest) / n)}
+
+
+def objects(what: str, n: int, method: str) -> float:
+    """Bytes of Python objects after the first step."""
     for _ in stages(what, 100, method, 2):
         pass
     gc.collect()
     tracemalloc.start()
-    *_, (_, sim) = stages(what, n, method, 1)
+    *_, _there = stages(what, n, method, 1)
     gc.collect()
     traced = tracemalloc.take_snapshot()
-    tracemalloc.stop()
-    of_arrays = tracemalloc.DomainFilter(True, np.lib.tracemalloc_domain)
-    arrays = sum(trace.size for trace in traced.filter_traces([of_arrays]).traces)
-    run, out = sim._run, {"Python objects": sum(trace.size for trace in traced.traces) - arrays}
-    named = {"fields of the scheme": run.memory}
-    named |= {f"scratch: {name}": array for name, array in run.work._asdict().items()}
-    named |= {f"tables: {name}": array for name, array in run.tables._asdict().items()}
-    if what == "pile":
-        named |= {f"contacts: {name}": array for name, array in run._new._asdict().items()}
-        named |= {f"sweeps: {name}": array for name, array in run._crowd._room._asdict().items() if "flat" not in name}
-    out |= {name: a.nbytes for name, a in sorted(named.items(), key=lambda item: -item[1].nbytes) if a.nbytes > 50 * n}
-    out["what is smaller"] = sum(a.nbytes for a in named.values()) - sum(out[name] for name in named if name in out)
-    counted_twice = sum(a.nbytes for a in named.values() if a.nbytes < LARGE)  # larger ones are not in its books
-    out["other arrays"] = arrays - counted_twice
-    return {name: value / n for name, value in out.items()}
+    of_arrays = traced.filter_traces([tracemalloc.DomainFilter(True, np.lib.tracemalloc_domain)])
+    return float(sum(t.size for t in traced.traces) - sum(t.size for t in of_arrays.traces)) / n
 
 
 def alone(function: Any, *arguments: Any) -> Any:
@@ -107,10 +139,11 @@ def main(n: int) -> None:
             print(
                 f"{what}, {method:8} {told}" + (f"  ({contacts:.1f} contacts per body)" if contacts else ""), flush=True
             )
-    for what in ("free", "pile"):
-        print(f"{what}, rattle, after a step: what is reserved, kB per body")
-        for name, size in alone(counted, what, n, "rattle").items():
-            print(f"    {name:28} {size / 1024:8.2f}", flush=True)
+    for what, steps in (("free", 1), ("pile", POURED)):
+        print(f"{what}, rattle, at the end, kB per body: resident, reserved")
+        print(f"    {'Python objects':36} {alone(objects, what, n, 'rattle') / 1024:8.2f}", flush=True)
+        for name, sizes in alone(counted, what, n, "rattle", steps).items():
+            print(f"    {name:36} " + " ".join(f"{size / 1024:8.2f}" for size in sizes), flush=True)
 
 
 if __name__ == "__main__":

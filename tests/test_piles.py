@@ -128,7 +128,6 @@ def test_patches_find_what_sweeps_find(monkeypatch):
     solved = []
 
     def compare(tables, k, memory, work, options, bodies, plan, room, *further):
-        crowd.call_all(tables, k, memory, work)
         count = crowd.set_up(tables, k, memory, work, bodies, plan, room, options.tolerance)
         z, v = room.z.copy(), room.v.copy()
         assert sweeps.accelerated(room, count, options.tolerance, 10_000)[1] < options.tolerance
@@ -208,6 +207,7 @@ def test_rooms_grow_without_symbols(monkeypatch):
 def test_values_without_derivatives_are_those_of_a_whole_evaluation():
     """Several contacts at once, derivatives left out, and a contact that joins: the residual has the same bits."""
     again = importlib.import_module("stickslip.engine.again")
+    contact_rows = importlib.import_module("stickslip.engine.contact_rows")
     local = importlib.import_module("stickslip.engine.local")
     residual = importlib.import_module("stickslip.engine.residual")
     with ss.stepper(_lattice(), dt=1e-3, tol=1e-6) as sim:
@@ -217,7 +217,8 @@ def test_values_without_derivatives_are_those_of_a_whole_evaluation():
         tables, memory, work, u_M = run.tables, run.memory, run.work, run.program.layout.start
         assert tables.groups["wide_values"].any()
         place = next(start for each, start in u_M.items() if each.name == "u_M")
-        again.call_all(tables, 0, memory, work)
+        crowd = run._crowd
+        contact_rows.set_up(tables, 0, memory, work, crowd._bodies[0], crowd._plan, crowd._room, 1e-6)
         idle = int((work.offset[: tables.kinds["count"].sum()] < 0).sum())
         memory[place : place + run.columns["u_1"]] += np.random.default_rng(3).normal(size=run.columns["u_1"]) * 0.5
         woken = again.call_again(tables, 0, memory, work)
@@ -241,14 +242,12 @@ def test_sweeps_measure_a_stage_as_the_loop_does(method):
     rows = importlib.import_module("stickslip.engine.contact_rows")
     values = importlib.import_module("stickslip.engine.contact_values")
     local = importlib.import_module("stickslip.engine.local")
-    again = importlib.import_module("stickslip.engine.again")
     random, compared = np.random.default_rng(5), []
 
     def compare(tables, k, memory, work, options, bodies, plan, room, *further):
         before = memory.copy()
         for size in (0.0, 1e-5, 1e-2):
             memory[bodies.home : bodies.home + len(bodies.of)] += size * random.normal(size=len(bodies.of))
-            again.call_all(tables, k, memory, work)
             count = rows.set_up(tables, k, memory, work, bodies, plan, room, options.tolerance)
             error = values.set_values(tables, k, memory, work, bodies, room, count, options.tolerance)
             natural, marked = work.errors[1], memory.copy()

@@ -10,7 +10,7 @@ import numpy as np
 
 # Bytes. `np.zeros` writes up to 32 MB of zeros, once a process has freed as much; but pages that come one by one, 4 kB each,
 # take ten times as long where all of them are written, so arrays of small models, which every run has anew, do without.
-LARGE = 2**20
+LARGE = 2**18
 # Of this process alone: the default of mmap would share scratch arrays with processes that are forked from it.
 PRIVATE = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
 

@@ -12,7 +12,7 @@ from stickslip.collide.meshes import meet_meshes
 from stickslip.collide.narrow import meet
 from stickslip.collide.planar import meet_outlines
 from stickslip.collide.polyhedra import meet_hulls
-from stickslip.collide.scene import FIXED, PLANAR, RIGID, TRANSLATING, Contacts, Scene, empty_contacts
+from stickslip.collide.scene import COLUMNS, FIXED, PLANAR, RIGID, TRANSLATING, Contacts, Scene, empty_contacts
 from stickslip.collide.solids import EGG, MESH, ROD, SOLID
 from stickslip.collide.vectors import across, along, dot, minus, row
 from stickslip.collide.world import (
@@ -32,7 +32,7 @@ from stickslip.collide.world import (
     ROW,
     World,
 )
-from stickslip.jit import COMPILED, Apart, jit, jit_bare
+from stickslip.jit import COMPILED, Apart, jit, jit_bare, jit_inline
 from stickslip.pages import zeros
 
 # A contact is predicted where two bodies could meet within the step: twice as fast as they or any neighbour move, since an
@@ -40,6 +40,9 @@ from stickslip.pages import zeros
 SPEED = 2.0
 SPREAD = 2  # how far, in neighbours, a fast body counts
 STALE = -(2**62)
+# Columns of homes, by code of a type of contacts: where normal percussions and those of friction begin in the memory, and
+# components of slip; where its numbers begin, and how many a contact has.
+P_N_0, P_F_0, SLIPS, NUMBERS_0, NUMBERS = range(5)
 
 
 class Room(NamedTuple):
@@ -49,7 +52,7 @@ class Room(NamedTuple):
     x: np.ndarray
     points: np.ndarray
     polygon: np.ndarray
-    rows: np.ndarray
+    rows: np.ndarray  # scratch from a detection until numbers are written
     found: np.ndarray
     apart: np.ndarray
     near: np.ndarray
@@ -109,7 +112,7 @@ def detect(
     for c in range(found):
         _write(scene, room, new, c)
     new.found[0] = found
-    _recognise(room.A, old, new)
+    _recognise(old, new)
     return found
 
 
@@ -155,13 +158,12 @@ def _search(scene: Scene, room: Room, known: Neighbours, speed: np.ndarray, marg
 
 @jit_bare
 def _write(scene: Scene, room: Room, new: Contacts, c: int) -> None:
-    """The numbers of a contact's template, from places and directions in space."""
-    found, numbers = room.rows[c], new.numbers[c]
+    """A contact as it was found, but for its friction frame and its numbers."""
+    found = room.rows[c]
     i, j, kind = int(found[0]), int(found[1]), int(found[4])
     first, second = scene.shapes[i, BODY], scene.shapes[j, BODY]
     new.kind[c], new.gap[c] = kind, found[5]
     new.body[c, 0], new.body[c, 1] = first, second
-    new.block[c, 0], new.block[c, 1] = scene.bodies[first, 1], scene.bodies[second, 1]
     low, high = min(i, j), max(i, j)
     new.key[c, 0] = low * scene.shapes.shape[0] + high
     new.key[c, 1], new.key[c, 2] = int(found[2 if i < j else 3]), int(found[3 if i < j else 2])
@@ -176,25 +178,57 @@ def _write(scene: Scene, room: Room, new: Contacts, c: int) -> None:
         S = spread(room.points, scene.shapes[i, NORMAL_0], scene.dimension)
         y = applied(S, n)
         foot = along(x_a, -1.0 / np.sqrt(dot(y, n)), y)
-        S = spread(scene.points, scene.shapes[i, NORMAL_0], scene.dimension)
-        R = spread(scene.points, scene.shapes[j, NORMAL_0], scene.dimension) if kind == EGG_EGG else S
-        for k in range(6):
-            numbers[24 + k], numbers[30 + k] = S[k], R[k]
-    y_a, y_b = minus(x_a, row(room.x, first)), minus(x_b, row(room.x, second))
     for k in range(3):
         new.point[c, k], new.normal[c, k] = foot[k], n[k]
-        a_k = (room.A[first, 0, k], room.A[first, 1, k], room.A[first, 2, k])
-        b_k = (room.A[second, 0, k], room.A[second, 1, k], room.A[second, 2, k])
-        numbers[k], numbers[4 + k] = dot(a_k, y_a), dot(b_k, y_b)
-        numbers[8 + k], numbers[11 + k] = dot(a_k, d_a), dot(b_k, d_b)
-        numbers[14 + k] = n[k]
-    numbers[3], numbers[7], numbers[20] = found[9], found[13], found[23]
-    law = scene.laws[scene.shapes[i, MATERIAL], scene.shapes[j, MATERIAL]]
-    numbers[21], numbers[22], numbers[23] = law[0], law[1], law[2]
 
 
 @jit_bare
-def _recognise(A: np.ndarray, old: Contacts, new: Contacts) -> None:
+def write_numbers(scene: Scene, room: Room, new: Contacts, homes: np.ndarray, memory: np.ndarray) -> None:
+    """The numbers of the templates of contacts that were just found, from places and directions in space.
+
+    homes: by code of a type, see P_N_0.
+    """
+    for c in range(new.found[0]):
+        _write_numbers(scene, room, new, c, memory, numbers_at(new, homes, c))
+
+
+@jit_inline
+def numbers_at(contacts: Contacts, homes: np.ndarray, c: int) -> int:
+    """Where the numbers of a contact lie in the memory."""
+    home = homes[contacts.place[c, 0]]
+    return home[NUMBERS_0] + contacts.place[c, 1] * home[NUMBERS]
+
+
+@jit_inline
+def _write_numbers(scene: Scene, room: Room, new: Contacts, c: int, to: np.ndarray, at: int) -> None:
+    """Those of one contact; of one ellipsoid there are six more, of two twelve."""
+    found = room.rows[c]
+    i, j, kind, first, second = int(found[0]), int(found[1]), new.kind[c], new.body[c, 0], new.body[c, 1]
+    x_a, x_b = (found[6], found[7], found[8]), (found[10], found[11], found[12])
+    d_a, d_b = (found[14], found[15], found[16]), (found[17], found[18], found[19])
+    y_a, y_b, t = minus(x_a, row(room.x, first)), minus(x_b, row(room.x, second)), row(new.tangent, c)
+    fixed = kind == BALL_PLANE  # to the second body, as the normal of a plane is
+    for k in range(3):
+        a_k = (room.A[first, 0, k], room.A[first, 1, k], room.A[first, 2, k])
+        b_k = (room.A[second, 0, k], room.A[second, 1, k], room.A[second, 2, k])
+        to[at + k], to[at + 4 + k] = dot(a_k, y_a), dot(b_k, y_b)
+        to[at + 8 + k], to[at + 11 + k] = dot(a_k, d_a), dot(b_k, d_b)
+        to[at + 14 + k] = found[20 + k]
+        to[at + 17 + k] = b_k[0] * t[0] + b_k[1] * t[1] + b_k[2] * t[2] if fixed else t[k]
+    to[at + 3], to[at + 7], to[at + 20] = found[9], found[13], found[23]
+    law = scene.laws[scene.shapes[i, MATERIAL], scene.shapes[j, MATERIAL]]
+    to[at + 21], to[at + 22], to[at + 23] = law[0], law[1], law[2]
+    if kind >= EGG_PLANE:
+        S = spread(scene.points, scene.shapes[i, NORMAL_0], scene.dimension)
+        R = spread(scene.points, scene.shapes[j, NORMAL_0], scene.dimension) if kind == EGG_EGG else S
+        for k in range(6):
+            to[at + 24 + k] = S[k]
+            if kind == EGG_EGG:
+                to[at + 30 + k] = R[k]
+
+
+@jit_bare
+def _recognise(old: Contacts, new: Contacts) -> None:
     """Find each contact among those of the last step, by its key, and turn its friction frame along: the tangent of the
     last step, made perpendicular to the normal of this one.
     """
@@ -212,12 +246,8 @@ def _recognise(A: np.ndarray, old: Contacts, new: Contacts) -> None:
                 break
             k += 1
         t = across(row(new.normal, c), tangent)
-        b = new.body[c, 1]
         for k in range(3):
             new.tangent[c, k] = t[k]
-            # of a plane it is fixed to the second body, as the normal is
-            fixed = new.kind[c] == BALL_PLANE
-            new.numbers[c, 17 + k] = A[b, 0, k] * t[0] + A[b, 1, k] * t[1] + A[b, 2, k] * t[2] if fixed else t[k]
 
 
 @jit_bare
@@ -326,6 +356,21 @@ def contacts_for(
     >>> int(found.found[0]), float(found.gap[0].round(12))
     (1, 0.1)
     """
+    return _room_and_contacts(scene, q, u, dt, old)[1]
+
+
+def numbers_for(scene: Scene, q: np.ndarray) -> np.ndarray:
+    """The numbers of all contacts at a state, one row each (`templates.COLUMNS`): for checks and tests."""
+    room, contacts = _room_and_contacts(scene, q, None, 0.0, None)
+    out = np.zeros((len(contacts.gap), COLUMNS))
+    contacts.place[:] = np.column_stack([np.zeros(len(out)), np.arange(len(out))])
+    write_numbers(scene, room, contacts, np.array([[0, 0, 0, 0, COLUMNS]]), out.reshape(-1))
+    return out
+
+
+def _room_and_contacts(
+    scene: Scene, q: np.ndarray, u: np.ndarray | None, dt: float, old: Contacts | None
+) -> tuple[Room, Contacts]:
     speeds = np.zeros(len(q)) if u is None else np.asarray(u, dtype=float)
     capacity, found, known, before = 64, -1, nobody(len(scene.shapes)), old or empty_contacts(0)
     while found < 0:
@@ -335,4 +380,4 @@ def contacts_for(
             known = find_neighbours(scene, room, dt)
         else:
             capacity = -found
-    return Contacts(*[array if name == "found" else array[:found] for name, array in new._asdict().items()])
+    return room, Contacts(*[array if name == "found" else array[:found] for name, array in new._asdict().items()])

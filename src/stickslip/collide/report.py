@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stickslip.collide.detect import Room, place_bodies
+from stickslip.collide.detect import P_F_0, P_N_0, SLIPS, Room, numbers_at, place_bodies
 from stickslip.collide.ellipsoids import POINT as NO_SPREAD
 from stickslip.collide.ellipsoids import UP, Spread, far, moved, newton_step
 from stickslip.collide.scene import FIXED, PLANAR, RIGID, Contacts, Scene
@@ -41,7 +41,7 @@ def report(
 ) -> None:
     """One row per contact, from the poses at the start of the step (in `room`) and the state at its end.
 
-    homes: by code of a type, where normal percussions and those of friction begin, and components of slip.
+    homes: by code of a type, see `detect.P_N_0`.
     """
     count = scene.shapes.shape[0]
     for c in range(contacts.found[0]):
@@ -52,12 +52,12 @@ def report(
         to, n, t = out[c], row(contacts.normal, c), row(contacts.tangent, c)
         to[0], to[1], to[2], to[3] = first, second, f, g
         home, at = homes[contacts.place[c, 0]], contacts.place[c, 1]
-        P = times(memory[home[0] + at], n)
-        if home[2] == 1:
-            P = along(P, memory[home[1] + at], (n[1], -n[0], 0.0))
-        elif home[2] == 2:
-            P = along(P, memory[home[1] + 2 * at], t)
-            P = along(P, memory[home[1] + 2 * at + 1], cross(n, t))
+        P = times(memory[home[P_N_0] + at], n)
+        if home[SLIPS] == 1:
+            P = along(P, memory[home[P_F_0] + at], (n[1], -n[0], 0.0))
+        elif home[SLIPS] == 2:
+            P = along(P, memory[home[P_F_0] + 2 * at], t)
+            P = along(P, memory[home[P_F_0] + 2 * at + 1], cross(n, t))
         x = row(contacts.point, c)
         v = minus(
             _velocity(scene, room, contacts.body[c, 0], u_0, x), _velocity(scene, room, contacts.body[c, 1], u_0, x)
@@ -66,7 +66,7 @@ def report(
             to[POINT + k], to[NORMAL + k], to[PERCUSSION + k], to[BEFORE + k] = x[k], n[k], P[k], v[k]
     place_bodies(scene.bodies, scene.dimension, q_1, room)
     for c in range(contacts.found[0]):
-        gap, x = gap_and_foot(room, contacts, c)
+        gap, x = gap_and_foot(room, contacts, c, memory, numbers_at(contacts, homes, c))
         v = minus(
             _velocity(scene, room, contacts.body[c, 0], u_1, x), _velocity(scene, room, contacts.body[c, 1], u_1, x)
         )
@@ -76,9 +76,11 @@ def report(
 
 
 @jit
-def gap_and_foot(room: Room, contacts: Contacts, c: int) -> tuple[float, Triple]:
-    """Gap of the features that were found, where the bodies are now, and the place where the first body touches."""
-    first, second, kind, numbers = contacts.body[c, 0], contacts.body[c, 1], contacts.kind[c], contacts.numbers[c]
+def gap_and_foot(room: Room, contacts: Contacts, c: int, memory: np.ndarray, at: int) -> tuple[float, Triple]:
+    """Gap of the features that were found, where the bodies are now, and the place where the first body touches; its numbers
+    begin at a place in the memory.
+    """
+    first, second, kind, numbers = contacts.body[c, 0], contacts.body[c, 1], contacts.kind[c], memory[at:]
     A, B = room.A[first], room.A[second]
     a, b = _turned(A, numbers, 0), _turned(B, numbers, 4)
     x = (room.x[first, 0] + a[0], room.x[first, 1] + a[1], room.x[first, 2] + a[2])

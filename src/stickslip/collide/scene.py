@@ -22,7 +22,7 @@ from stickslip.pages import zeros
 # Kinds of bodies: how a pose follows from coordinates.
 FIXED, TRANSLATING, PLANAR, RIGID = range(4)
 CARRIERS: tuple[type[Carrier], ...] = (Ground, PointMass, PlanarBody, RigidBody)
-NUMBERS = 36  # columns of `Contacts.numbers`, see `templates.COLUMNS`
+COLUMNS = 36  # numbers that a contact has at most, see `templates.COLUMNS`
 
 
 class Surfaces(NamedTuple):
@@ -63,13 +63,13 @@ class Scene(NamedTuple):
 class Contacts(NamedTuple):
     """Detected contacts, a row each, sorted by `key`: two shapes and two features, the contact's identity over time.
 
-    The first body carries the ball or the first line; `normal` points to it. `numbers` are the parameters of its template.
+    The first body carries the ball or the first line; `normal` points to it. The parameters of its template go straight to the
+    memory of a run (`detect.write_numbers`).
     """
 
     found: np.ndarray  # their number
     kind: np.ndarray
     body: np.ndarray  # places in Scene.bodies
-    block: np.ndarray  # blocks of coordinates, -1 for the ground
     key: np.ndarray
     gap: np.ndarray
     point: np.ndarray
@@ -77,7 +77,6 @@ class Contacts(NamedTuple):
     tangent: np.ndarray
     before: np.ndarray  # its row at the last detection, or -1
     place: np.ndarray  # code of its type, and its row among those of this type
-    numbers: np.ndarray
 
 
 def empty_contacts(capacity: int) -> Contacts:
@@ -87,21 +86,19 @@ def empty_contacts(capacity: int) -> Contacts:
         return zeros((capacity, *shape))
 
     def whole(*shape: int) -> np.ndarray:
-        return zeros((capacity, *shape), np.int64)
+        return zeros((capacity, *shape), np.int32)
 
     return Contacts(
         np.zeros(1, np.int64),
         whole(),
         whole(2),
-        whole(2),
-        whole(3),
+        zeros((capacity, 3), np.int64),
         real(),
         real(3),
         real(3),
         real(3),
         whole(),
         whole(2),
-        real(NUMBERS),
     )
 
 

@@ -39,10 +39,12 @@ class ProgramBuilder:
         self.many: list[tuple[int, str, StagePattern]] = []
         self._sleepers = [Sleeper() for _ in numbering.kinds]
         for kind in numbering.kinds:
-            rows = numbering.dofs(kind)
-            first, _ = self.tables.append("dofs", rows.ravel())
-            count = len(kind.members)
-            self.tables.record("kinds", count=count, capacity=kind.capacity, first=first, width=rows.shape[1])
+            count, width = len(kind.members), numbering.width(kind)
+            if kind.detected is None:
+                first, _ = self.tables.append("dofs", numbering.dofs(kind).ravel())
+            else:  # a run writes them with its contacts
+                first = self.tables.reserve("dofs", kind.capacity * width)
+            self.tables.record("kinds", count=count, capacity=kind.capacity, first=first, width=width)
 
     def _needs(self, **sizes: int) -> None:
         for name, size in sizes.items():
@@ -168,7 +170,11 @@ class ProgramBuilder:
             self._needs(local=len(places))
         detects = any(kind.detected for kind in self.numbering.kinds)
         order, band = elimination_order(n, couplings, detects)
-        order_0, _ = self.tables.append("order", np.column_stack([order, nodes[order]]))
+        order_0, _ = self.tables.append("nodes", nodes)
+        if band >= 0:
+            self.tables.append("order", order)
+        else:
+            self.tables.reserve("order", n)
         self._needs(unknowns=n, instances=instances, elements=elements, outputs=outputs + slack)
         if band == tb.SPARSE:
             self._needs(entries=entries, matrix=min(n, tb.FEW) ** 2)
@@ -210,7 +216,7 @@ class ProgramBuilder:
             self._law(kind, law, pairs)
         group["law_1"] = self.tables.length["laws"]
         group |= dict.fromkeys(("gap_kernel", "n_gap_in", "gap_inputs", "silent_0", "silent_1"), 0)
-        group |= dict.fromkeys(("wide", "values", "wide_values"), 0)
+        group |= dict.fromkeys(("wide", "values", "wide_values", "kept"), 0)
         idle = sheet.once("gaps", partial(pattern.gaps, f"{name}_gaps"))
         if idle is not None:
             function, used, silent = idle

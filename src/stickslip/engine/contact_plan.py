@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stickslip.engine.program import Program
-from stickslip.engine.tables import Tables
+from stickslip.engine.tables import INDEX, Tables
 from stickslip.native.wide import WIDTH, place
 from stickslip.nonsmooth.cones import BALL, NORMAL
 
@@ -51,7 +51,7 @@ def bodies_of(program: Program, k: int) -> Bodies | None:
     n, smooth = int(problem["n_smooth"]), tables.segments[problem["segment_0"] : problem["segment"]]
     if n == 0 or problem["band"] >= 0 or len(smooth) != 1:
         return None
-    node = tables.order["node"][problem["order"] : problem["order"] + n]
+    node = tables.nodes[problem["order"] : problem["order"] + n]
     first = np.flatnonzero(np.concatenate([[True], node[1:] != node[:-1]]))
     size = np.diff(np.append(first, n))
     if len(np.unique(node)) != len(first) or size.max() > SIZE:
@@ -64,7 +64,18 @@ def bodies_of(program: Program, k: int) -> Bodies | None:
         elif _moves(tables, group, n) is None:
             return None
     slot = SIZE * of + np.arange(n) - first[of]
-    return Bodies(of, slot, first, size, int(smooth["start"][0]))
+    home = int(smooth["start"][0])
+    return Bodies(of.astype(INDEX), slot.astype(INDEX), first.astype(INDEX), size.astype(INDEX), home)
+
+
+def bodies_of_stages(program: Program) -> list[Bodies | None]:
+    """Those of all stages, which are the same for most of them."""
+    out: list[Bodies | None] = []
+    for k in range(len(program.tables.problems)):
+        new = bodies_of(program, k)
+        same = next((b for b in out if b is not None and new is not None and np.array_equal(b.of, new.of)), None)
+        out.append(new if same is None or new is None else same._replace(home=new.home))
+    return out
 
 
 def plan_of(program: Program) -> Plan:
@@ -85,6 +96,16 @@ def plan_of(program: Program) -> Plan:
                 length = int(ends[-1])
     along, across = rows
     return Plan(groups, along, across, np.concatenate(moves))
+
+
+def only_directions(program: Program, g: int) -> bool:
+    """Whether a group has contacts that can be swept and whose forces do not depend on the velocities of their bodies."""
+    tables = program.tables
+    for problem in tables.problems:
+        if problem["group_0"] <= g < problem["group_1"] and tables.groups["law_0"][g] < tables.groups["law_1"][g]:
+            found = _moves(tables, tables.groups[g], int(problem["n_smooth"]))
+            return found is not None and not found[2][1]
+    return False
 
 
 def _moves(

@@ -1,6 +1,6 @@
 """A stage with many contacts of free bodies, linearised: blocks of bodies and rows of contacts, no matrix.
 
-The loop has evaluated a stage and stopped at it. Its smooth rows belong to bodies of at most six velocities each, so that
+The loop has stopped at a stage. Its smooth rows belong to bodies of at most six velocities each, so that
 
     dx = -A^-1 (r + B dz),   u = y/s + G dx
 
@@ -66,9 +66,12 @@ from stickslip.engine.contact_state import (
     Sweeping,
 )  # fmt: skip
 from stickslip.engine.contact_values import set_values
+from stickslip.engine.residual import call_group, gather, gather_lane, is_idle
 from stickslip.engine.tables import Tables
-from stickslip.engine.work import IDLE, Work
+from stickslip.engine.work import IDLE, Work, size_of_row
 from stickslip.jit import jit_bare, jit_inline
+from stickslip.native.call import call_kernel
+from stickslip.native.lanes import LANES
 from stickslip.native.wide import WIDTH
 
 
@@ -76,7 +79,7 @@ from stickslip.native.wide import WIDTH
 def set_up(
     tables: Tables, k: int, memory: np.ndarray, work: Work, bodies: Bodies, plan: Plan, s: Sweeping, tolerance: float
 ) -> int:
-    """Linearise the stage that was evaluated last; its contacts, or -1 where it has some that cannot be swept."""
+    """Evaluate the stage and linearise it; its contacts, or -1 where it has some that cannot be swept."""
     count = set_directions(tables, k, memory, work, bodies, plan, s)
     if count >= 0:
         set_values(tables, k, memory, work, bodies, s, count, tolerance)
@@ -87,25 +90,64 @@ def set_up(
 def set_directions(
     tables: Tables, k: int, memory: np.ndarray, work: Work, bodies: Bodies, plan: Plan, s: Sweeping
 ) -> int:
-    """What the linearised stage takes from derivatives; its contacts, or -1."""
+    """Evaluate all instances that are not idle; what the linearised stage takes from derivatives. Its contacts, or -1."""
     problem, count = tables.problems[k], 0
-    if not _set_bodies(tables, k, work, bodies, plan, s):
-        return -1
-    s.gaps[0] = 0
+    s.gaps[0], work.filled[0] = 0, 0
     for g in range(problem.group_0, problem.group_1):
         group = tables.groups[g]
         if group.law == group.law_1:
+            call_group(tables, k, g, memory, work, True, False, 0.0, 1.0)
             continue
         kind = tables.kinds[group.kind]
+        width, lane = LANES if group.wide != 0 else 1, 0
         for first in range(STRIDE):
             for i in range(first, kind.count, STRIDE):
-                offset = work.offset[group.instance + i]
-                if offset != IDLE:
-                    row = kind.first + i * kind.width
-                    added = _set_contact(tables, k, g, row, offset, memory, work, bodies, plan, s, count)
-                    if added < 0:
-                        return -1
-                    count += added
+                row = kind.first + i * kind.width
+                if group.gap_kernel != 0 and is_idle(tables, g, row, memory, work):
+                    work.offset[group.instance + i] = IDLE
+                    continue
+                s.lanes[lane] = i
+                if group.wide != 0:
+                    gather_lane(tables, group.inputs, group.n_in, row, memory, work, lane)
+                else:
+                    gather(tables, group.inputs, group.n_in, row, memory, work)
+                lane += 1
+                if lane == width:
+                    count, lane = _set_lanes(tables, k, g, memory, work, bodies, plan, s, count, lane), 0
+        count = _set_lanes(tables, k, g, memory, work, bodies, plan, s, count, lane)
+    if count < 0 or not _set_bodies(tables, k, work, bodies, plan, s):
+        return -1
+    for c in range(count):
+        if not _set_response(s, c):
+            return -1
+    return count
+
+
+@jit_bare
+def _set_lanes(
+    tables: Tables, k: int, g: int, memory: np.ndarray, work: Work, bodies: Bodies, plan: Plan, s: Sweeping, count: int,
+    lanes: int,
+) -> int:  # fmt: skip
+    """Evaluate the contacts whose inputs were gathered; all contacts so far, or -1.
+
+    Derivatives, 0.7 kB per contact of two spheres, are only there until the next ones are: values stay.
+    """
+    group = tables.groups[g]
+    kind, begin = tables.kinds[group.kind], work.filled[0]
+    kept = group.n_out if group.kept == 0 else group.kept
+    kernel, inputs = (group.wide, work.lanes) if group.wide != 0 else (group.kernel, work.inputs)
+    if lanes > 0:
+        call_kernel(kernel, inputs, 0, work.outputs, begin)
+    for lane in range(lanes):
+        offset, stays = begin + lane * group.n_out, begin + lane * kept
+        row = kind.first + s.lanes[lane] * kind.width
+        if count >= 0:
+            added = _set_contact(tables, k, g, row, offset, stays, memory, work, bodies, plan, s, count)
+            count = -1 if added < 0 else count + added
+        work.offset[group.instance + s.lanes[lane]] = stays
+        for i in range(kept):
+            work.outputs[stays + i] = work.outputs[offset + i]
+    work.filled[0] = begin + lanes * kept
     return count
 
 
@@ -179,10 +221,13 @@ def _add_blocks(
 
 @jit_inline
 def _set_contact(
-    tables: Tables, k: int, g: int, row: int, offset: int, memory: np.ndarray, work: Work, bodies: Bodies, plan: Plan,
-    s: Sweeping, c: int,
+    tables: Tables, k: int, g: int, row: int, offset: int, stays: int, memory: np.ndarray, work: Work, bodies: Bodies,
+    plan: Plan, s: Sweeping, c: int,
 ) -> int:  # fmt: skip
-    """Rows of one contact; 1, or 0 if it does not take part, or -1 if it has a form that cannot be swept."""
+    """Rows of one contact, G and B over their units; 1, or 0 if it does not take part, or -1 if it cannot be swept.
+
+    Its outputs are at `offset`; its values will be at `stays`.
+    """
     group, outputs, own, moves = tables.groups[g], work.outputs, plan.groups[g], plan.moves
     normal, friction = tables.laws[group.law], tables.laws[group.law_1 - 1]
     rows = friction.rows if group.law_1 - group.law == 2 else 0
@@ -204,13 +249,13 @@ def _set_contact(
                 if mark >= 0:
                     memory[mark] = 1.0
             return 0
-    who, info, numbers, ground = s.who[c], s.info[c], s.numbers[c], s.inverse.shape[0]
+    who, info, ground = s.who[c], s.info[c], s.inverse.shape[0]
     a, b = bodies.of[tables.dofs[row + own[COLUMN_A]]], ground
     if own[COLUMN_B] >= 0:
         b = bodies.of[tables.dofs[row + own[COLUMN_B]]]
     if a == b:
         return -1
-    who[FIRST], who[SECOND], who[ROWS], who[GROUP], who[OFFSET] = a, b, rows, g, offset
+    who[FIRST], who[SECOND], who[ROWS], who[GROUP], who[OFFSET] = a, b, rows, g, stays
     who[HOME_N], who[STAYS_OPEN] = normal.home + tables.dofs[row + own[HOME_OF_N]], stays_open
     who[MARK_N], who[MARK_F] = mark_N, mark_F
     who[HOME_F] = friction.home + tables.dofs[row + own[HOME_OF_F]] if rows > 0 else 0
@@ -230,40 +275,43 @@ def _set_contact(
         for i in range(at + WIDTH * r, at + WIDTH * (r + 1)):
             G[i] *= along
             T[i] *= across
+    info[SLOPE_N], info[SLOPE_F], info[UNIT_N], info[UNIT_F] = slope_N, slope_F, s_N, s_F
+    info[SIZE_N], info[SIZE_F] = _size(tables, k, g, group.law, row, work), 1.0
+    if rows > 0:
+        info[SIZE_F] = _size(tables, k, g, group.law_1 - 1, row, work)
+    s.numbers[c, MU] = 0.0
+    if rows > 0 and not stays_open:
+        for m in range(own[MU_0], own[BLOCK_0]):
+            s.numbers[c, MU] += outputs[offset + moves[m, 0]] / slope_N
+    return 1
+
+
+@jit_inline
+def _set_response(s: Sweeping, c: int) -> bool:
+    """From B over its unit to T, and the scales of a contact; False if it cannot be swept."""
+    info, numbers, G, T, at = s.info[c], s.numbers[c], s.G_flat, s.T_flat, 3 * WIDTH * c
+    a, b, rows, ground = s.who[c, FIRST], s.who[c, SECOND], s.who[c, ROWS], s.inverse.shape[0]
+    for r in range(1 + rows):
         _respond_to(s, a, T, at + WIDTH * r, 0)
         if b < ground:
             _respond_to(s, b, T, at + WIDTH * r, 1)
-    n, t_1, t_2 = at, at + WIDTH, at + 2 * WIDTH
+    s_N, s_F, n, t_1, t_2 = info[UNIT_N], info[UNIT_F], at, at + WIDTH, at + 2 * WIDTH
     d_N, d_1, d_2, d_F = _dot(G, n, T, n), _dot(G, t_1, T, n), _dot(G, t_2, T, n), 0.0
     if rows > 0:
         d_F = max(
             abs(_dot(G, t_1, T, t_1)) + abs(_dot(G, t_1, T, t_2)), abs(_dot(G, t_2, T, t_1)) + abs(_dot(G, t_2, T, t_2))
         )
     if not d_N > 0.0 or (rows > 0 and not d_F > 0.0):
-        return -1
+        return False
     gap = s_N < 0.5 * s_F
     if gap:
         s.gaps[0] = 1
     numbers[R_N], numbers[R_F], numbers[D_1], numbers[D_2] = OMEGA / d_N, OMEGA / d_F if rows > 0 else 0.0, d_1, d_2
-    info[SIZE_N], info[SIZE_F] = _size(tables, k, g, group.law, row, work), 1.0
-    if rows > 0:
-        info[SIZE_F] = _size(tables, k, g, group.law_1 - 1, row, work)
     numbers[W_N] = d_N * s_N / ((ENOUGH_GAP if gap else ENOUGH) * info[SIZE_N])
     numbers[W_F] = d_F * s_F / (ENOUGH * info[SIZE_F])
-    info[D_N], info[D_F], info[SLOPE_N], info[SLOPE_F], info[UNIT_N], info[UNIT_F] = (
-        d_N,
-        d_F,
-        slope_N,
-        slope_F,
-        s_N,
-        s_F,
-    )
+    info[D_N], info[D_F] = d_N, d_F
     s.weight[3 * c], s.weight[3 * c + 1], s.weight[3 * c + 2] = d_N, d_F, d_F
-    numbers[MU] = 0.0
-    if rows > 0 and not stays_open:
-        for m in range(own[MU_0], own[BLOCK_0]):
-            numbers[MU] += outputs[offset + moves[m, 0]] / slope_N
-    return 1
+    return True
 
 
 @jit_inline
@@ -279,7 +327,7 @@ def _is_off(tables: Tables, b: int, row: int, memory: np.ndarray) -> bool:
 def _size(tables: Tables, k: int, g: int, b: int, row: int, work: Work) -> float:
     """Of what the rows of a law measure."""
     place = tables.places[tables.groups[g].unknowns + tables.laws[b].unknown]
-    return work.sizes[tables.problems[k].order + place.start + tables.dofs[row + place.column]]
+    return size_of_row(work, tables.problems[k].order + place.start + tables.dofs[row + place.column])
 
 
 @jit_inline

@@ -8,6 +8,7 @@ import numpy as np
 
 from stickslip.engine.contact_plan import SIZE
 from stickslip.native import sums
+from stickslip.native.lanes import LANES
 from stickslip.native.wide import ROW, WIDTH
 from stickslip.pages import zeros
 
@@ -58,6 +59,7 @@ class Sweeping(NamedTuple):
     speeds: np.ndarray  # (MEMORY + 1, 6 bodies)
     small: np.ndarray  # (2 MEMORY + 1, MEMORY): matrix, factor and right-hand side of the acceleration
     sums: np.ndarray  # (2 MEMORY): of products
+    lanes: np.ndarray  # contacts that a kernel evaluates at once
 
 
 def sweeping(bodies: int, contacts: int) -> Sweeping:
@@ -90,4 +92,5 @@ def sweeping(bodies: int, contacts: int) -> Sweeping:
         zeros((MEMORY + 1, SIZE * (bodies + 1))),
         zeros((2 * MEMORY + 1, MEMORY)),
         zeros(2 * MEMORY),
+        np.zeros(LANES, np.int64),
     )

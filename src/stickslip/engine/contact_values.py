@@ -35,7 +35,7 @@ from stickslip.engine.contact_state import (
     Sweeping,
 )  # fmt: skip
 from stickslip.engine.tables import Tables
-from stickslip.engine.work import IDLE, Work
+from stickslip.engine.work import IDLE, Work, size_of_row
 from stickslip.jit import jit_bare, jit_inline
 from stickslip.native.wide import WIDTH, push
 from stickslip.nonsmooth.cones import CLOSED, OFF
@@ -133,7 +133,7 @@ def _set_steps(tables: Tables, k: int, work: Work, bodies: Bodies, s: Sweeping) 
                 for j in range(SIZE):
                     own[i] += s.A[b, i, j] * s.v[b, j]
         for i in range(bodies.size[b]):
-            size = abs(own[i]) / work.sizes[first + i]
+            size = abs(own[i]) / size_of_row(work, first + i)
             total += size
             worst = max(worst, size)
         for i in range(SIZE):

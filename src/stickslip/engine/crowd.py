@@ -13,9 +13,9 @@ import time
 
 import numpy as np
 
-from stickslip.engine.again import call_again, call_all
+from stickslip.engine.again import call_again
 from stickslip.engine.capped import find_start, problem_of
-from stickslip.engine.contact_plan import Bodies, Plan, bodies_of, plan_of
+from stickslip.engine.contact_plan import Bodies, Plan, bodies_of_stages, plan_of
 from stickslip.engine.contact_rows import set_directions, set_up
 from stickslip.engine.contact_state import (
     ALLOWED_GAP,
@@ -79,7 +79,6 @@ def sweep_stage(
     """
     sweeps = 0
     if first == 0:
-        call_all(tables, k, memory, work)
         count = set_directions(tables, k, memory, work, bodies, plan, room)
         if count < 0:
             return REFUSED, np.inf, 0, 0, 0
@@ -97,7 +96,6 @@ def sweep_stage(
         anew = woken > 0  # contacts that have joined have no derivatives yet
         while True:
             if anew:
-                call_all(tables, k, memory, work)
                 count = set_directions(tables, k, memory, work, bodies, plan, room)
                 if count < 0:
                     return REFUSED, np.inf, n, 0, sweeps
@@ -116,7 +114,7 @@ class Crowd:
 
     def __init__(self, program: Program):
         prepare_many(program)
-        self._bodies: list[Bodies | None] = [bodies_of(program, k) for k in range(len(program.tables.problems))]
+        self._bodies = bodies_of_stages(program)
         self._plan = plan_of(program)
         self._of_gaps = [any(each.space == N for each in fields) for fields in program.positions]
         self._near = [0.0] * len(self._of_gaps)

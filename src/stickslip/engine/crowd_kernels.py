@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import NamedTuple
 
+from stickslip.engine.contact_plan import only_directions
 from stickslip.engine.pattern import StagePattern
 from stickslip.engine.program import Program
 from stickslip.native.kernel import Kernel, NarrowError, compile_kernel
@@ -30,16 +31,18 @@ def prepare_many(program: Program) -> None:
     program.kept[MANY] = []
     groups = program.tables.groups
     for number, name, pattern in program.many:
-        own = pattern.sheet.once("many", partial(_kernels, pattern, name))
+        # Derivatives of a contact become rows of directions at once, unless the blocks of its bodies need some of them.
+        kept = pattern.outputs.numel() if only_directions(program, number) else int(groups["n_out"][number])
+        own = pattern.sheet.once(f"many {kept}", partial(_kernels, pattern, name, kept))
         program.kept[MANY].append(own)
+        groups["kept"][number] = kept
         for column, kernel in own._asdict().items():
             groups[column][number] = 0 if kernel is None else kernel.address
 
 
-def _kernels(pattern: StagePattern, name: str) -> ManyKernels:
+def _kernels(pattern: StagePattern, name: str, kept: int) -> ManyKernels:
     both, values = pattern.function(name), pattern.values(name)
-    stride = both.nnz_out()
     try:
-        return ManyKernels(compile_kernel(both, stride), compile_kernel(values), compile_kernel(values, stride))
+        return ManyKernels(compile_kernel(both, both.nnz_out()), compile_kernel(values), compile_kernel(values, kept))
     except NarrowError:
         return ManyKernels(None, compile_kernel(values), None)

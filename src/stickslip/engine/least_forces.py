@@ -82,7 +82,7 @@ def least_forces(tables: Tables, k: int, memory: np.ndarray, work: Work, toleran
             solved = eliminate(work.matrix, work.right, m, 0.0, work.rows, work.columns)
         elif band == SPARSE:
             for i in range(m):
-                work.columns[i] = tables.order[problem.order + x[i].kept].node
+                work.columns[i] = tables.nodes[problem.order + x[i].kept]
             system = (m, work.entries[:count], work.columns, work.right, 0.0)
             solved = call_apart(work.apart[SOLVE_ISLANDS], system)
         else:

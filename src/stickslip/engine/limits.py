@@ -25,6 +25,7 @@ from stickslip.engine.failure import Failure
 from stickslip.engine.layout import slices
 from stickslip.engine.mechanics import PartType
 from stickslip.engine.numbering import Kind, Numbering
+from stickslip.engine.tables import INDEX
 from stickslip.engine.watch import STRIDE, TOUCH, MassGroup, RowLayout, Watch, law_function, row_layout
 from stickslip.errors import ModelError
 from stickslip.model.declaration import check_law_value
@@ -65,10 +66,16 @@ class Ranges:
         self._laws = [(kind, name, _function(kind.type, name)) for kind, name in laws]
         self._bounds = {(id(kind), name): bounds(_with_roots(f)) for kind, name, f in self._laws}
         self._masses = _varying_groups(numbering)
-        self._at = {id(k): {x: numbering.rows(k, x) for x in ("q", "u", "N")} for k in numbering.part_kinds}
+        self._places: dict[int, dict[str, np.ndarray]] = {}  # where the instances of a kind find their values
         self._seen: bytes | None = None
         self._open = self._laws
         self._watches: dict[RowLayout, Watch] = {}
+
+    def _at(self, kind: Kind) -> dict[str, np.ndarray]:
+        if id(kind) not in self._places:
+            rows = {x: self.numbering.rows(kind, x).astype(INDEX) for x in ("q", "u", "N")}
+            self._places[id(kind)] = rows
+        return self._places[id(kind)]
 
     @property
     def empty(self) -> bool:
@@ -112,7 +119,7 @@ class Ranges:
     ) -> np.ndarray:
         """A function of a type, for all rows and instances: (rows, members, ...)."""
         n, m = len(t), len(kind.members)
-        at = self._at[id(kind)]
+        at = self._at(kind)
         local = [x[:, at[space]].reshape(n * m, -1).T for x, space in ((q, "q"), (u, "u"))]
         own = np.broadcast_to(parameters[kind.parameters], (n, *kind.parameters.shape)).reshape(n * m, -1).T
         values = np.array(f(np.repeat(t, m)[None, :], *local, own))
@@ -132,7 +139,7 @@ class Ranges:
     ) -> bool:
         """Whether a law is in its range everywhere in a box of states, by its bounds."""
         f, m = self._bounds[id(kind), name], len(kind.members)
-        at = self._at[id(kind)]
+        at = self._at(kind)
         low, high = (
             np.vstack([np.repeat(t, m)[None, :], q[at["q"]].T, u[at["u"]].T, parameters[kind.parameters].T])
             for t, q, u in ((t_0, q_0, u_0), (t_1, q_1, u_1))
@@ -152,7 +159,7 @@ class Ranges:
         values = self._values(kind, f, motion.t, motion.q, u, parameters)[..., 0]
         wrong = ~((values >= 0.0) & (values <= _highest(name)))
         if not everywhere:
-            normal = motion.P_N[:, self._at[id(kind)]["N"]] > 0.0
+            normal = motion.P_N[:, self._at(kind)["N"]] > 0.0
             if name == "e_N":  # a negative one has no percussion
                 state = motion.t, motion.q, u, parameters
                 gap, rate = (self._values(kind, _function(kind.type, x), *state)[..., 0] for x in ("g_N", "g_N_dot"))

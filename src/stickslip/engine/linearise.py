@@ -67,7 +67,7 @@ def keep_unknowns(tables: Tables, k: int, work: Work) -> int:
             element += group.law_1 - group.law_0
     if banded:
         for place_in_order in range(problem.order, problem.order + problem.n):
-            i = tables.order[place_in_order].unknown
+            i = tables.order[place_in_order]
             if x[i].column >= 0:
                 x[i].column, x[m].kept = m, i
                 m += 1
@@ -181,7 +181,7 @@ def newton_step(tables: Tables, k: int, work: Work, soft: float) -> bool:
             solved = eliminate(work.matrix, work.right, m, threshold, work.rows, work.columns)
         elif band == SPARSE:
             for i in range(m):
-                work.columns[i] = tables.order[problem.order + x[i].kept].node
+                work.columns[i] = tables.nodes[problem.order + x[i].kept]
             system = (m, work.entries[:count], work.columns, work.right, threshold)
             solved = call_apart(work.apart[SOLVE_ISLANDS], system)
         else:

@@ -13,6 +13,7 @@ from stickslip.engine.flow import StageFunction
 from stickslip.engine.layout import slices
 from stickslip.engine.program import Program, assemble
 from stickslip.engine.stage import Stage
+from stickslip.engine.tables import INDEX
 
 BILATERAL, BILATERAL_DOT, VELOCITY = Field("g", G), Field("g_dot", G), Field("gamma", GAMMA)
 GAP, GAP_DOT, SLIP = Field("gap", N), Field("gap_dot", N), Field("slip", F)
@@ -82,12 +83,13 @@ def observe(
     layout, varying, key = program.layout, varying or {}, tuple(fields)
     if key not in program.kept:
         at = slices({each: layout.size[each] for each in fields})
-        program.kept[key] = layout.places(T_0, Q_0, U_0), layout.places(*fields), at, []
+        inputs, record = (layout.places(*each).astype(INDEX) for each in ((T_0, Q_0, U_0), fields))
+        program.kept[key] = inputs, record, at, []
     inputs, record, at, free = program.kept[key]
     memory = np.zeros(layout.total)
     memory[: layout.parameters] = parameters
     if varying:
-        inputs = np.concatenate([np.array(list(varying), np.int64), inputs])
+        inputs = np.concatenate([np.array(list(varying), INDEX), inputs])
     rows = np.ascontiguousarray(np.column_stack([*varying.values(), t, q, u]), dtype=float)
     out = np.zeros((len(t), record.size))
     work = free.pop() if free else workspace(program)  # a thread takes one for itself

@@ -195,7 +195,7 @@ def _iterate(
     """
     unknowns, solvers, left_out = Unknowns(tables, k, memory), [], False
     n, order = int(tables.problems[k]["n"]), int(tables.problems[k]["order"])
-    largest = float(work.sizes[order : order + n].max(initial=0.0))
+    largest = float(work.sizes[order : order + n].max(initial=0.0)) or 1.0
     x = work.start[:n].copy()
     x[int(tables.problems[k]["n_smooth"]) :] = 0.0
     unknowns.set(x)

@@ -3,7 +3,7 @@
 The stage is brought to unit scale: a smooth row is divided by its diagonal entry (a mass), a multiplier is measured in units
 of the diagonal of the Delassus operator dy/dz, so that all rows and unknowns have the dimension of coordinates and velocities.
 That is also the one measure of the residual: the largest row, as an error in coordinates and velocities, in units of
-work.sizes: 1, or the lengths and velocities of a model that is very small or very large.
+`size_of_row`: 1, or the lengths and velocities of a model that is very small or very large.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from stickslip.engine.tables import Tables
-from stickslip.engine.work import IDLE, Work
+from stickslip.engine.work import IDLE, Work, size_of_row
 from stickslip.jit import jit_inline
 from stickslip.native.call import call_kernel
 from stickslip.native.lanes import LANES
@@ -93,36 +93,52 @@ def call_instances(
 ) -> None:
     """The kernels alone; if `scaled`, laws of instances that were idle get their scales."""
     problem = tables.problems[k]
-    offset = 0
+    work.filled[0] = 0
     for g in range(problem.group_0, problem.group_1):
-        group = tables.groups[g]
-        kind = tables.kinds[group.kind]
-        row, can_be_idle, lane = kind.first, group.gap_kernel != 0, 0
-        for i in range(group.instance, group.instance + kind.count):
-            if can_be_idle and is_idle(tables, g, row, memory, work):
-                work.offset[i] = IDLE
-            elif group.wide != 0 and (fresh or work.offset[i] != IDLE):
-                gather_lane(tables, group.inputs, group.n_in, row, memory, work, lane)
-                work.offset[i] = offset
-                offset += group.n_out
-                lane += 1
-                if lane == LANES:
-                    call_kernel(group.wide, work.lanes, 0, work.outputs, offset - LANES * group.n_out)
-                    lane = 0
-            else:
-                if lane > 0:  # lanes that are not filled write where the next ones will
-                    call_kernel(group.wide, work.lanes, 0, work.outputs, offset - lane * group.n_out)
-                    lane = 0
-                gather(tables, group.inputs, group.n_in, row, memory, work)
-                call_kernel(group.kernel, work.inputs, 0, work.outputs, offset)
-                awakes = scaled and not fresh and work.offset[i] == IDLE
-                work.offset[i] = offset
-                if awakes:
-                    scale_laws(tables, k, g, row, offset, work, prox, factor)
-                offset += group.n_out
-            row += kind.width
-        if lane > 0:
-            call_kernel(group.wide, work.lanes, 0, work.outputs, offset - lane * group.n_out)
+        call_group(tables, k, g, memory, work, fresh, scaled, prox, factor)
+
+
+@jit_inline
+def call_group(
+    tables: Tables,
+    k: int,
+    g: int,
+    memory: np.ndarray,
+    work: Work,
+    fresh: bool,
+    scaled: bool,
+    prox: float,
+    factor: float,
+) -> None:
+    """The same for one kind of instances; its outputs come behind those that are there."""
+    group = tables.groups[g]
+    kind = tables.kinds[group.kind]
+    offset, row, can_be_idle, lane = work.filled[0], kind.first, group.gap_kernel != 0, 0
+    for i in range(group.instance, group.instance + kind.count):
+        if can_be_idle and is_idle(tables, g, row, memory, work):
+            work.offset[i] = IDLE
+        elif group.wide != 0 and (fresh or work.offset[i] != IDLE):
+            gather_lane(tables, group.inputs, group.n_in, row, memory, work, lane)
+            work.offset[i] = offset
+            offset += group.n_out
+            lane += 1
+            if lane == LANES:
+                call_kernel(group.wide, work.lanes, 0, work.outputs, offset - LANES * group.n_out)
+                lane = 0
+        else:
+            if lane > 0:  # lanes that are not filled write where the next ones will
+                call_kernel(group.wide, work.lanes, 0, work.outputs, offset - lane * group.n_out)
+                lane = 0
+            gather(tables, group.inputs, group.n_in, row, memory, work)
+            call_kernel(group.kernel, work.inputs, 0, work.outputs, offset)
+            awakes = scaled and not fresh and work.offset[i] == IDLE
+            work.offset[i] = offset
+            if awakes:
+                scale_laws(tables, k, g, row, offset, work, prox, factor)
+            offset += group.n_out
+        row += kind.width
+    if lane > 0:
+        call_kernel(group.wide, work.lanes, 0, work.outputs, offset - lane * group.n_out)
     work.filled[0] = offset
 
 
@@ -135,7 +151,7 @@ def scale_laws(tables: Tables, k: int, g: int, row: int, offset: int, work: Work
         place = tables.places[group.unknowns + tables.laws[b].unknown]
         first = place.start + tables.dofs[row + place.column]
         for i in range(first, first + tables.laws[b].rows):
-            x[i].pivot, x[i].size = 0.0, work.sizes[sizes + i]
+            x[i].pivot, x[i].size = 0.0, size_of_row(work, sizes + i)
     for e in range(group.diagonal_0, group.diagonal_1):
         place = tables.places[group.unknowns + tables.entries[e].row]
         i = place.start + tables.dofs[row + place.column]
@@ -174,7 +190,7 @@ def _set_scales(tables: Tables, k: int, work: Work, prox: float, factor: float) 
     """
     problem, x = tables.problems[k], work.x
     for i in range(problem.n_smooth):
-        x[i].pivot, x[i].size = 0.0, work.sizes[problem.order + i]
+        x[i].pivot, x[i].size = 0.0, size_of_row(work, problem.order + i)
         x[i].unit = x[i].size
     for g in range(problem.group_0, problem.group_1):
         group = tables.groups[g]

@@ -1,7 +1,7 @@
 """Contacts that come and go while a program runs: instances of part types whose rows are written anew.
 
 A program that was assembled with `detected` has room for contacts of these types. At the start of a step `write_contacts` says
-which of them there are: the coordinates that each touches, its numbers, and its row at the last detection, from which its
+which of them there are: the coordinates that each touches, and its row at the last detection, from which its
 percussions are carried over. Any pair of bodies can take any row. A run works on tables of its own (`detected.own_tables`),
 because it changes them.
 """
@@ -16,12 +16,14 @@ import numpy as np
 from stickslip.engine.fields import Field
 from stickslip.engine.numbering import MULTIPLIERS
 from stickslip.engine.program import Program
-from stickslip.engine.tables import Tables
+from stickslip.engine.tables import INDEX, Tables
 from stickslip.jit import jit
+from stickslip.pages import zeros
 
 # Columns of Rooms.types: the kind, where its rows of integers begin and how long they are, how many there are, where its
-# numbers begin and how many a contact has, how many integers name the coordinates of a contact, where its scratch begins.
-KIND, FIRST, WIDTH, CAPACITY, NUMBERS_0, NUMBERS, STARTS, SCRATCH = range(8)
+# numbers begin and how many a contact has, how many integers name the coordinates of a contact, where its scratch begins; from
+# OWN on the first row and the rows of a contact in each of the spaces of multipliers.
+KIND, FIRST, WIDTH, CAPACITY, NUMBERS_0, NUMBERS, STARTS, SCRATCH, OWN = range(9)
 
 
 class Rooms(NamedTuple):
@@ -42,13 +44,14 @@ def rooms_of(program: Program, fields: Sequence[Field]) -> Rooms:
         assert detected is not None
         starts = 2 * kind.blocks.shape[1]
         numbers = kind.own["numbers"], detected.numbers
-        types.append((k, record["first"], record["width"], kind.capacity, *numbers, starts, scratch))
+        own = [n for x in MULTIPLIERS for n in (kind.own[x], kind.type.n[x])]
+        types.append((k, record["first"], record["width"], kind.capacity, *numbers, starts, scratch, *own))
         scratch += kind.capacity * max(kind.type.n[x] for x in MULTIPLIERS)
         for f, each in enumerate(fields):
             if each.space in MULTIPLIERS:
                 places[f, t] = program.layout.start[each] + kind.own[each.space], kind.type.n[each.space]
-    table = np.array(types, np.int64).reshape(-1, 8)
-    return Rooms(table, places, np.zeros(scratch), table[:, CAPACITY].copy())
+    table = np.array(types, np.int64).reshape(-1, OWN + 2 * len(MULTIPLIERS))
+    return Rooms(table, places, zeros(scratch), table[:, CAPACITY].copy())
 
 
 @jit
@@ -59,20 +62,22 @@ def write_contacts(
     which: np.ndarray,
     place: np.ndarray,
     starts: np.ndarray,
-    numbers: np.ndarray,
     before: np.ndarray,
 ) -> None:
-    """Contacts from now on: type, row, first coordinates and velocities, numbers, and row before in the same type, or -1.
+    """Contacts from now on: type, row, first coordinates and velocities, and row before in the same type, or -1.
 
-    The fields move along with the contacts; those of new contacts are zero.
+    The fields move along with the contacts; those of new contacts are zero. Their numbers are written elsewhere.
     """
     for c in range(which.size):
         own = rooms.types[which[c]]
-        row, at = own[FIRST] + place[c] * own[WIDTH], own[NUMBERS_0] + place[c] * own[NUMBERS]
+        row = own[FIRST] + place[c] * own[WIDTH]
         for k in range(own[STARTS]):
             dofs[row + 1 + k] = starts[c, k]
-        for k in range(own[NUMBERS]):
-            memory[at + k] = numbers[c, k]
+        row += 1 + own[STARTS]
+        for k in range(OWN, own.size, 2):
+            dofs[row] = own[k] + place[c] * own[k + 1]
+            row += 1
+        dofs[row] = own[NUMBERS_0] + place[c] * own[NUMBERS]
     for f in range(rooms.fields.shape[0]):
         for t in range(rooms.types.shape[0]):
             first, size, kept = rooms.fields[f, t, 0], rooms.fields[f, t, 1], rooms.types[t, SCRATCH]
@@ -108,8 +113,9 @@ def occupy(
         raise ValueError(f"{count} contacts, but room for {rooms.types[which, CAPACITY]}")
     own = slice(which, which + 1)
     one = Rooms(rooms.types[own], np.ascontiguousarray(rooms.fields[:, own]), rooms.scratch, rooms.used[own].copy())
-    none, places = np.zeros(count, np.int64), np.arange(count)
-    starts = np.ascontiguousarray(program.numbering.starts(blocks))
-    contacts = (starts, np.ascontiguousarray(numbers, float), np.asarray(before, np.int64))
-    write_contacts(one, tables.dofs, memory, none, places, *contacts)
+    none, places = np.zeros(count, INDEX), np.arange(count)
+    starts = program.numbering.starts(blocks)
+    write_contacts(one, tables.dofs, memory, none, places, starts.astype(INDEX), np.asarray(before, INDEX))
+    values, at = np.asarray(numbers, float), rooms.types[which, NUMBERS_0]
+    memory[at : at + values.size] = values.ravel()
     tables.kinds["count"][rooms.types[which, KIND]] = count

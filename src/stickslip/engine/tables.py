@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stickslip.jit import records
+from stickslip.pages import zeros
 
 # Instructions: (code, argument, argument, argument). COPY_ROWS copies what there is of detected contacts: its last argument is
 # MOST_ROWS times their kind, and how many numbers each of them has. COPY_OWN copies what belongs to the instances of a kind
@@ -28,8 +29,8 @@ MOST_ROWS = 64
 INDEX = np.int32  # in the tables that grow with the number of instances: places and unknowns
 
 
-def _integers(*names: str, each: type = np.int64) -> np.dtype:
-    return np.dtype([(name, each) for name in names])
+def _integers(*names: str) -> np.dtype:
+    return np.dtype([(name, np.int64) for name in names])
 
 
 # `count` of `capacity` instances are active; their rows of `width` integers begin at `first` in `dofs`.
@@ -42,9 +43,9 @@ PLACE = _integers("start", "column", "role")
 SUM, ONCE, OWN, FIXED = range(4)
 
 # `n` unknowns, the first `n_smooth` of which are not determined by laws; where this problem's rows begin and end in the other
-# tables (the segments of the smooth unknowns up to `segment`). `order` is where its order of elimination begins, `band` the
-# half bandwidth in that order, or one of the two below. `dependent` is 1 where its bilateral constraints are known to depend on
-# each other.
+# tables (the segments of the smooth unknowns up to `segment`). `order` is where its order of elimination begins, and its nodes,
+# `band` the half bandwidth in that order, or one of the two below. `dependent` is 1 where its bilateral constraints are known
+# to depend on each other.
 PROBLEM = _integers(
     *("n", "n_smooth", "group_0", "group_1", "segment_0", "segment", "segment_1", "order", "band", "dependent")
 )
@@ -57,9 +58,6 @@ FEW = 200
 # A vector of unknowns: `length` of them from `first` on lie in the memory from `start` on.
 SEGMENT = _integers("start", "first", "length")
 
-# An unknown in the order of elimination; those of one body, or of one law, share a `node`, which is negative for laws.
-UNKNOWN = _integers("unknown", "node", each=INDEX)
-
 EVALUATION = _integers("group_0", "group_1", "segment_0", "segment_1")  # segments are cleared before outputs are added
 
 # A kernel (its address) for all instances of a kind. Its inputs are `n_in` places from `inputs` on, its outputs `n_out`
@@ -68,14 +66,15 @@ EVALUATION = _integers("group_0", "group_1", "segment_0", "segment_1")  # segmen
 # laws with branches. `instance` and `element` number the first instance and the first law. Where `gap_kernel` is not 0, an
 # instance whose places `silent` hold zeros, and whose gaps this kernel finds open, contributes nothing and is left out.
 # `wide`, `values` and `wide_values` are kernels that are there only where contacts are many (`crowd_kernels`), else 0: for
-# several instances at once, and for values without derivatives, which are the first outputs.
+# several instances at once, and for values without derivatives, which are the first outputs. Of a contact that is swept `kept`
+# outputs stay, else (0) all of them.
 # In an evaluation the outputs are added to the places from `unknowns` on; where `gap_kernel` is not 0, they vanish with what is
 # silent.
 GROUP = _integers(
     *("kind", "kernel", "n_in", "n_out", "inputs", "unknowns", "n_unknowns"),
     *("row_0", "row_1", "entry_0", "entry_1", "diagonal_0", "diagonal_1", "law_0", "law", "law_1"),
     *("instance", "element", "gap_kernel", "n_gap_in", "gap_inputs", "silent_0", "silent_1"),
-    *("wide", "values", "wide_values"),
+    *("wide", "values", "wide_values", "kept"),
 )
 
 # An output that is added to the row of a local unknown, or its derivative by a local unknown; of laws the row is a component.
@@ -123,7 +122,8 @@ class Tables(NamedTuple):
     problems: np.ndarray
     evaluations: np.ndarray
     segments: np.ndarray
-    order: np.ndarray
+    order: np.ndarray  # unknowns of a problem with a band in the order of elimination; of others nobody asks
+    nodes: np.ndarray  # by unknown: those of one body, or of one law, share a node, which is negative for laws
     groups: np.ndarray
     places: np.ndarray
     entries: np.ndarray
@@ -139,7 +139,8 @@ TYPES: dict[str, Any] = {
     "problems": PROBLEM,
     "evaluations": EVALUATION,
     "segments": SEGMENT,
-    "order": UNKNOWN,
+    "order": np.dtype(INDEX),
+    "nodes": np.dtype(INDEX),
     "groups": GROUP,
     "places": PLACE,
     "entries": ENTRY,
@@ -154,7 +155,7 @@ class TableBuilder:
     """Tables in the making: rows are appended, and found again by their number."""
 
     def __init__(self) -> None:
-        self._pieces: dict[str, list[np.ndarray]] = {name: [] for name in Tables._fields}
+        self._pieces: dict[str, list[tuple[int, np.ndarray]]] = {name: [] for name in Tables._fields}
         self.length: dict[str, int] = dict.fromkeys(Tables._fields, 0)
 
     def append(self, name: str, rows: Sequence | np.ndarray | Iterable) -> tuple[int, int]:
@@ -167,9 +168,14 @@ class TableBuilder:
         if kind.names:
             piece = np.ascontiguousarray(piece.reshape(-1, len(kind.names))).view(kind)[:, 0]
         first = self.length[name]
-        self._pieces[name].append(piece)
+        self._pieces[name].append((first, piece))
         self.length[name] += len(piece)
         return first, self.length[name]
+
+    def reserve(self, name: str, count: int) -> int:
+        """Room for so many rows that are written later; the first number."""
+        self.length[name] += count
+        return self.length[name] - count
 
     def record(self, name: str, **values: int) -> int:
         """Add one row by the names of its columns; its number."""
@@ -177,9 +183,8 @@ class TableBuilder:
 
     def tables(self) -> Tables:
         """All that was added."""
-        return Tables(
-            **{
-                name: records(np.concatenate([np.zeros(0, TYPES[name]), *pieces]).astype(TYPES[name]))
-                for name, pieces in self._pieces.items()
-            }
-        )
+        out = {name: zeros(length, TYPES[name]) for name, length in self.length.items()}
+        for name, pieces in self._pieces.items():
+            for first, piece in pieces:
+                out[name][first : first + len(piece)] = piece
+        return Tables(**{name: records(table) for name, table in out.items()})

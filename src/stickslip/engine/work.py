@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from stickslip.engine.tables import INDEX
-from stickslip.jit import COMPILED, records
+from stickslip.jit import COMPILED, jit_inline, records
 from stickslip.native.lanes import LANES
 from stickslip.nonsmooth.cones import VALUES
 from stickslip.nonsmooth.sparse import ENTRY
@@ -62,7 +62,7 @@ class Work(NamedTuple):
     entries: np.ndarray  # of a sparse matrix
     right: np.ndarray
     errors: np.ndarray  # the largest row of constraints, and the natural map of laws
-    sizes: np.ndarray  # of the rows of all stages, one below the other
+    sizes: np.ndarray  # of the rows of all stages, one below the other, where it is not 1; else 0, see `size_of_row`
     sweep: np.ndarray
     rows: np.ndarray  # scratch of the elimination
     columns: np.ndarray
@@ -91,6 +91,13 @@ SOLVE_STAGE, CONTACT_STEP, SOLVE_ISLANDS, LEAST_FORCES = range(4)
 IDLE = -1  # offset of an instance that contributes nothing
 
 
+@jit_inline
+def size_of_row(work: Work, i: int) -> float:
+    """What the row measures, as a length or velocity, i among the rows of all stages."""
+    size = work.sizes[i]
+    return size if size != 0.0 else 1.0
+
+
 def scratch(program: Program) -> Work:
     """Scratch arrays for a program; functions that stand apart are not in it yet."""
     size = program.sizes
@@ -101,22 +108,22 @@ def scratch(program: Program) -> Work:
         outputs=zeros(size.outputs),
         gaps=np.zeros(size.gaps),
         near=np.zeros(1),
-        offset=np.zeros(size.instances, np.int64),
+        offset=zeros(size.instances, np.int64),
         x=records(zeros(size.unknowns, STATE)),
-        start=np.zeros(size.unknowns),
-        branch=np.zeros(size.elements, np.int64),
-        direction=np.zeros((size.elements, 4)),
+        start=zeros(size.unknowns),
+        branch=zeros(size.elements, np.int64),
+        direction=zeros((size.elements, 4)),
         weight=np.zeros((2, 3, 3)),
         cones=np.zeros(VALUES * (size.elements + 1) if size.cones else 0),
         local=np.zeros(size.local, np.int64),
         matrix=zeros(size.matrix),
         entries=records(zeros(size.entries, ENTRY)),
-        right=np.zeros(size.unknowns),
+        right=zeros(size.unknowns),
         errors=np.zeros(2),
-        sizes=np.ones(len(program.tables.order)),
-        sweep=np.zeros(size.unknowns),
-        rows=np.zeros(size.unknowns, np.int64),
-        columns=np.zeros(size.unknowns, np.int64),
+        sizes=zeros(len(program.tables.order)),
+        sweep=zeros(size.unknowns),
+        rows=zeros(size.unknowns, np.int64),
+        columns=zeros(size.unknowns, np.int64),
         signals=np.zeros(6, np.int64),
         solved_by=np.zeros(32, np.int64),
         apart=np.zeros(4, np.int64 if COMPILED else object),

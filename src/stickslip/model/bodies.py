@@ -38,6 +38,9 @@ class Body(Carrier):
     """
 
     mass: Any
+    # Of one of many equal bodies they are rows of its block: a view of each would take 0.2 kB.
+    _initial: Any = None
+    _initial_velocity: Any = None
 
     def __init__(self, name: str):
         self.name = name
@@ -62,6 +65,32 @@ class Body(Carrier):
         if self._u is None:
             raise ModelError(f"body {self.name!r} belongs to no system yet; add it first: system.add({self.name})")
         return self._u
+
+    @property
+    def initial(self) -> Any:
+        """Coordinates at the start."""
+        if self._initial is None and self._block is not None:
+            return self._block.q_initial
+        if self._initial is None:
+            raise AttributeError(f"{self.name!r} has no initial coordinates")
+        return self._initial
+
+    @initial.setter
+    def initial(self, values: Any) -> None:
+        self._initial = values
+
+    @property
+    def initial_velocity(self) -> Any:
+        """Velocities at the start."""
+        if self._initial_velocity is None and self._block is not None:
+            return self._block.u_initial
+        if self._initial_velocity is None:
+            raise AttributeError(f"{self.name!r} has no initial velocities")
+        return self._initial_velocity
+
+    @initial_velocity.setter
+    def initial_velocity(self, values: Any) -> None:
+        self._initial_velocity = values
 
     @property
     def center(self) -> np.ndarray:

@@ -15,6 +15,7 @@ import casadi as ca
 import numpy as np
 
 from stickslip.errors import ModelError
+from stickslip.model.bodies import Body
 from stickslip.model.declaration import TIME, Coordinates, Equations
 
 if TYPE_CHECKING:
@@ -86,7 +87,9 @@ def add_many(system: System, body: Any, states: Mapping[str, Any]) -> list[Any]:
     q, u = _rows(where, body, states)
     bodies = [_twin(body) for _ in q]
     for k, each in enumerate(bodies):
-        each.name, each.initial, each.initial_velocity = f"{body.name}[{k}]", q[k], u[k]
+        each.name = f"{body.name}[{k}]"
+        if k == 0 or not isinstance(each, Body):  # the others read theirs from their blocks
+            each.initial, each.initial_velocity = q[k], u[k]
         if each.name in system._part_names:
             raise ModelError(f"{where}: there is another part named {each.name!r}; names must differ")
     with system._all_or_nothing():
@@ -121,10 +124,11 @@ def _declare(where: str, system: System, bodies: list[Any], beginning: str, q: n
 
 
 def _twin(body: Any) -> Any:
-    """A body with the same attributes. `copy.copy` would give each a dictionary of its own, 0.2 kB."""
+    """A body with the same attributes but its initial state. `copy.copy` would give each a dictionary of its own, 0.2 kB."""
     out = object.__new__(type(body))
     for key, value in vars(body).items():
-        object.__setattr__(out, key, value)
+        if key not in ("_initial", "_initial_velocity"):
+            object.__setattr__(out, key, value)
     return out
 
 

@@ -21,9 +21,11 @@ from stickslip.engine.program import Program
 from stickslip.engine.run import ProgramRun
 from stickslip.engine.runs import CHUNK_ROWS, Rows, Start
 from stickslip.engine.state import State
+from stickslip.engine.tables import INDEX
 from stickslip.errors import MethodError, ModelError, OptionError
 from stickslip.model.collisions import collisions_of
 from stickslip.model.system import System
+from stickslip.pages import zeros
 from stickslip.schemes import Scheme
 from stickslip.solve.contact_calls import calls_of_a_run
 from stickslip.solve.contact_rooms import ABLE, CODES, GIVEN, enough, labels_of, places_of_a_step, program_with_rooms
@@ -42,6 +44,7 @@ class DetectingRun(ProgramRun):
     by_itself = False
 
     _crowd: Any
+    _room: Any
     _past_crowds: list[Any]
     _fixed: list[slice]
     _moving: list[tuple[int, int, int]]
@@ -134,6 +137,7 @@ class DetectingRun(ProgramRun):
             if self.failure is not None:
                 break
             self.found.append((self.first + self.done, self._report(u_0, *self._state())))
+        self.row = self.row.copy()  # alone: it is part of two rows
         self.seconds = before + time.perf_counter() - begin
         return Rows(*[np.concatenate(part) for part in zip(*pieces, strict=True)])
 
@@ -216,19 +220,20 @@ class DetectingRun(ProgramRun):
         from stickslip.engine.rooms import KIND
 
         self._follow_laws()
+        rows, outputs = self._room.rows, self.work.outputs
+        if outputs.size >= rows.size:  # nobody needs both at the same time
+            self._room = self._room._replace(rows=outputs[: rows.size].reshape(rows.shape))
         n = self._look(*self._state(), dt)
         while not self._assign():
             self._grow()
         which, starts, before = (array[:n] for array in self._scratch)
         place = np.ascontiguousarray(self._new.place[:n, 1])
-        self._calls.write_contacts(
-            self._homes, self.tables.dofs, self.memory, which, place, starts, self._new.numbers, before
-        )
+        self._calls.write_contacts(self._homes, self.tables.dofs, self.memory, which, place, starts, before)
+        self._calls.write_numbers(self.scene, self._room, self._new, self._places, self.memory)
         for code, k in zip(self._rooms, self._homes.types[:, KIND].tolist(), strict=True):
             self.tables.kinds["count"][k] = self._counts[code]
-        new = before < 0
         for f in self._given.values():
-            self.memory[(self._homes.fields[f, which, 0] + place)[new]] = 1.0
+            self.memory[(self._homes.fields[f, which, 0] + place)[before < 0]] = 1.0
 
     def _look(self, q: np.ndarray, u: np.ndarray, dt: float) -> int:
         """Detect; there is room for all contacts afterwards."""
@@ -251,7 +256,7 @@ class DetectingRun(ProgramRun):
         from stickslip.collide.detect import room_for
 
         self._room = room_for(self.scene, count)
-        self._scratch = np.zeros(count, np.int64), np.zeros((count, 4), np.int64), np.zeros(count, np.int64)
+        self._scratch: Any = tuple(zeros(shape, INDEX) for shape in (count, (count, 4), count))
 
     def _assign(self) -> bool:
         types = self._type_of, self._capacity
@@ -261,8 +266,7 @@ class DetectingRun(ProgramRun):
         """Friction and restitution are parameters, which a stepper may change."""
         values = self.memory[self._law_names]
         if (values != self._law_values).any():
-            names = list(self.system.parameter_symbols())
-            given = {name: float(self.memory[k]) for k, name in enumerate(names)}
+            given = {name: float(self.memory[k]) for k, name in enumerate(self.system.parameter_symbols())}
             laws = self.collisions.law_values(given)
             if laws[:, :, 0].any() and not self.frictional:
                 raise ModelError(
@@ -278,7 +282,7 @@ class DetectingRun(ProgramRun):
 
         out = np.empty((int(self._new.found[0]), WIDTH))
         u_0, q_1, u_1 = map(np.ascontiguousarray, state)
-        self._calls.report(self.scene, self._room, self._new, self._percussions, self.memory, u_0, q_1, u_1, out)
+        self._calls.report(self.scene, self._room, self._new, self._places, self.memory, u_0, q_1, u_1, out)
         return out
 
     # -- programs ----------------------------------------------------------------------------------------------------
@@ -291,7 +295,7 @@ class DetectingRun(ProgramRun):
     def _use(self, program: Program) -> None:
         """Rows that can be changed, and where the contacts lie in them."""
         from stickslip.engine.detected import own_tables
-        from stickslip.engine.rooms import CAPACITY, rooms_of
+        from stickslip.engine.rooms import CAPACITY, NUMBERS, NUMBERS_0, rooms_of
 
         counts = self.work.solved_by if hasattr(self, "work") else 0
         super()._use(program)
@@ -303,13 +307,14 @@ class DetectingRun(ProgramRun):
         self._fixed, self._moving = places_of_a_step(program, list(self.remembered))
         fields = [each for each in self.remembered if each.space in (Space.N, Space.F)]
         self._homes, names = rooms_of(program, fields), [each.name for each in fields]
+        self._homes.used[:] = 0  # the memory is blank
         self._given = {name: names.index(name) for name in GIVEN if name in names}
         self._type_of, self._capacity = np.full(CODES, -1), self._homes.types[:, CAPACITY].copy()
         self._type_of[list(self._rooms)] = np.arange(len(self._rooms))
-        self._percussions = np.zeros((CODES, 3), np.int64)
+        self._places = np.zeros((CODES, 5), np.int64)  # see `detect.P_N_0`
         results = rooms_of(program, [PERCUSSIONS.N, PERCUSSIONS.F]).fields
         for t, code in enumerate(self._rooms):
-            self._percussions[code] = results[0, t, 0], *results[1, t]
+            self._places[code] = results[0, t, 0], *results[1, t], *self._homes.types[t, [NUMBERS_0, NUMBERS]]
 
     def _grow(self) -> None:
         """Assemble the program anew, with room for what is there; the memory moves over."""
@@ -321,8 +326,6 @@ class DetectingRun(ProgramRun):
 
     def _replace(self, program: Program) -> None:
         """Go on with another program, in which all contacts have the rows that they had."""
-        from stickslip.engine.rooms import CAPACITY
-
         old, memory, rooms = self.program, self.memory, self._homes
         codes = {code: int(t) for code, t in enumerate(self._type_of) if t >= 0}
         self._use(program)
@@ -338,7 +341,8 @@ class DetectingRun(ProgramRun):
                 now = self._type_of[code]
                 if now >= 0:  # a state of less room may have been set
                     first, size = rooms.fields[f, t]
-                    to, count = self._homes.fields[f, now, 0], min(rooms.types[t, CAPACITY], self._capacity[now]) * size
+                    self._homes.used[now] = rows = min(rooms.used[t], self._capacity[now])
+                    to, count = self._homes.fields[f, now, 0], rows * size
                     self.memory[to : to + count] = memory[first : first + count]
         places = (program.layout.start[each] for each in (T_0, T_1, DT))
         self.clock = self.clock._replace(**dict(zip(("t_0", "t_1", "dt"), places, strict=True)))
