@@ -19,11 +19,11 @@ from stickslip.nonsmooth.jam import jam_of
 from stickslip.nonsmooth.laws import derivative, project
 from stickslip.nonsmooth.magnify import disagreement, magnified
 from stickslip.nonsmooth.modes import enumerate_modes, mode_count
+from stickslip.nonsmooth.path import _evaluate, _form, path_to_solution
 from stickslip.nonsmooth.problem import elements_rows
 from stickslip.nonsmooth.reduced import islands, without_open
 from stickslip.nonsmooth.solvers import (
     _climb,
-    _disturbed,
     _newton,
     _newton_from_zero,
     _sweeps_from_zero,
@@ -289,6 +289,19 @@ def test_saved_problems_are_read_back(tmp_path, make):
     assert np.allclose(again.W.toarray(), problem.W.toarray(), atol=1e-12)
     assert np.allclose(again.q, problem.q)
     assert solve(again).converged
+
+
+def test_captured_problems_keep_what_is_rounding_and_their_units(tmp_path):
+    """A contact that nothing moves, but for what elimination leaves on its diagonal: forces of 1e12 are not its solution."""
+    W = np.diag([1.0, 2.0, 2.0, 1e-16, 1e-16, 1e-16])
+    problem = replace(contacts(W, [-1.0, 0.5, 0.0] * 2, [0.3] * 2), noise=1e-14, units=np.array([1e-3, 1, 1] * 2))
+    problem.save(tmp_path / "captured.hdf5")
+    again = load_fclib(tmp_path / "captured.hdf5")
+    assert again.noise == problem.noise
+    np.testing.assert_array_equal(again.units, problem.units)
+    for field, other in zip(again.scales, problem.scales, strict=True):
+        np.testing.assert_array_equal(field, other)
+    assert not solve(again).converged
 
 
 def test_local_file_with_bilateral_rows(tmp_path):
@@ -568,13 +581,62 @@ def test_what_converges_in_spite_of_a_jam_is_a_solution(dimension):
     assert jams
 
 
-def test_paths_from_disturbed_problems_end_at_solutions():
-    problem = hit_stack(6, seed=0, e=0.2)
-    start = np.ones(problem.n_rows)
-    found, count = _disturbed(problem, start, 1e-9)
-    assert count > 3
-    assert _climb(problem, [], found, 1e-9).converged
-    np.testing.assert_array_equal(found, _disturbed(problem, start, 1e-9)[0])
+CONTRADICTIONS = {"plane": (2, 6, 1.0), "space": (3, 20, 1.0), "masses": (3, 12, 1e6)}
+
+
+@pytest.mark.parametrize("dimension, most, ratio", CONTRADICTIONS.values(), ids=CONTRADICTIONS)
+def test_a_path_leads_to_a_solution_unless_contacts_jam(dimension, most, ratio):
+    """It ends at a solution of every problem without a jam, and leaves in the direction of one nowhere else."""
+    solved, jammed = 0, 0
+    for seed in range(60 * SEARCH):
+        problem = asked_apart(seed, dimension, most, ratio)
+        end = path_to_solution(problem, 1e-9, by_newton)
+        found = _climb(problem, [], np.zeros(problem.n_rows) if end.reaction is None else end.reaction, 1e-9)
+        assert found.converged or jam_of(problem) is not None, seed
+        if found.converged:
+            check(problem, found)
+            assert end.jam is None
+        if end.jam is not None:
+            assert end.jam.sum() == pytest.approx(1.0)
+            assert (end.jam >= 0.0).all()
+        solved, jammed = solved + found.converged, jammed + (end.jam is not None)
+    assert solved > 40
+    assert jammed
+    again = path_to_solution(problem, 1e-9, by_newton)
+    np.testing.assert_array_equal(again.reaction, end.reaction)
+
+
+def by_newton(problem, r, tol):
+    found = solve(problem, "newton", tol, r)
+    return found.reaction, found.residual
+
+
+def test_the_derivative_along_a_path():
+    """Contacts with and without friction, in the plane and in space, and constraints."""
+    for problem in (
+        hung_box(),
+        random_contacts(np.random.default_rng(4), 6, 2),
+        random_contacts(np.random.default_rng(3), 9),
+    ):
+        form, rng = _form(problem), np.random.default_rng(0)
+        opening, z = rng.uniform(1, 2, form.contacts), np.append(rng.normal(size=form.q.size), 0.7)
+        steps = 1e-6 * np.eye(z.size)
+        columns = [(_evaluate(form, opening, z + d)[0] - _evaluate(form, opening, z - d)[0]) / 2e-6 for d in steps]
+        np.testing.assert_allclose(_evaluate(form, opening, z)[1], np.array(columns).T, atol=1e-7)
+
+
+def test_a_jam_that_friction_just_allows_is_found():
+    """One percent above the slope of the walls: less than the polygons of the linear program leave of friction."""
+    normals = np.array([[np.cos(0.3), 0, np.sin(0.3)], [-np.cos(0.3), 0, np.sin(0.3)]])
+    H = np.array([[n, np.cross(n, [0, 1, 0]), [0, 1.0, 0]] for n in normals]).reshape(6, 3).T
+    for share, jams in ((1.01, True), (0.99, False)):
+        mu = share * np.tan(0.3)
+        hit = from_bodies(np.eye(3), H, [0, 0, -1.0], [mu, mu], w=0.5 * (H.T @ [0, 0, -1.0]) * (np.arange(6) % 3 == 0))
+        forces = jam_of(hit)
+        assert (forces is not None) == jams
+        assert solve(hit).converged != jams
+        if forces is not None:
+            np.testing.assert_allclose(forces[[0, 3]], 0.5, atol=1e-2)
 
 
 def test_sweeps_from_zero_forget_where_others_ended():

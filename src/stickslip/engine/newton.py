@@ -131,9 +131,10 @@ def solve_stage(
         tables.problems[k].dependent == 1
     )  # constraints always do; contacts depend on each other only for a while
     dependent = declared
-    for number in range(options.attempt_0, min(options.attempt_1, ATTEMPTS.size)):
-        attempt = ATTEMPTS[number]
-        if number > 0:
+    number, again = options.attempt_0, False
+    while number < min(options.attempt_1, ATTEMPTS.size):
+        attempt, fine = ATTEMPTS[number], finer
+        if number > 0 or again:
             back_to_start(tables, k, memory, work, 1.0 - attempt.cold)
         last, least, stalled = attempt.patience * options.iterations, np.inf, 0
         for iteration in range(last + 1):
@@ -168,6 +169,8 @@ def solve_stage(
                 break
             iterations[k] += 1
             _move(tables, k, memory, work, attempt.step)
+        again = finer and not fine  # it was a solution, and could not be improved: once more, up to there
+        number += 0 if again else 1
     residuals[k] = max(residuals[k], best)
     return False
 

@@ -156,24 +156,29 @@ def rescue(tables: Tables, k: int, memory: np.ndarray, work: Work, options: Opti
 
     Contacts that are far away are idle at first, as in the compiled loop: of 585 pairs of 30 spheres some 80 are near, and
     dense systems without the others take a thousandth of the time. Whatever closes on the way is in the next linearised
-    problem. If that does not succeed, all contacts are taken. A stage that looks for sets of contacts is then tried once more,
-    with linearised problems solved from zero instead of from the last multipliers.
+    problem. A stage that looks for sets of contacts is tried once more, with linearised problems solved from zero instead of
+    from the last multipliers. If that does not succeed, all contacts are taken.
     """
     groups = tables.groups.copy()
     groups["gap_kernel"] = 0
     whole = tables._replace(groups=groups)  # no instance is idle
     _drop_choices(tables, k, memory)
     sets = Sets(tables, k, memory, work, layout)
-    if not sets.marks.size and (tables.groups["gap_kernel"] != groups["gap_kernel"]).any():
-        found, left_out = _iterate(tables, whole, k, memory, work, options, sets, layout, REACH)
-        if found.solved or not left_out:
-            return found
-    found, _ = _iterate(whole, whole, k, memory, work, options, sets, layout, 0.0)
-    if found.solved or not sets.marks.size:
-        return found
-    memory[layout.places(EARLY, PLASTIC)] = 0.0
-    sets = Sets(tables, k, memory, work, layout)
-    return _iterate(whole, whole, k, memory, work, options, sets, layout, 0.0, cold=True)[0]
+    can_idle = bool((tables.groups["gap_kernel"] != groups["gap_kernel"]).any())
+    passes = [(tables, REACH), (whole, 0.0)] if can_idle else [(whole, 0.0)]
+    left_out, again = False, False
+    for some, reach in passes:
+        for cold in (False, True) if sets.marks.size else (False,):
+            if again and sets.marks.size:
+                memory[layout.places(EARLY, PLASTIC)] = 0.0
+                sets = Sets(tables, k, memory, work, layout)
+            found, left = _iterate(some, whole, k, memory, work, options, sets, layout, reach, cold=cold)
+            left_out, again = left_out or left, True
+            if found.solved:
+                return found
+        if not left_out:
+            break
+    return found
 
 
 def _iterate(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,7 @@ def _local(group: Any, name: str) -> Problem:
         V, R, s = _matrix(group["V"]), _matrix(group["R"]), group["vectors/s"][()]
         W, q, bilateral = sp.bmat([[W, V], [V.T, R]]), np.concatenate([q, s]), s.size
     problem = contacts(W, q, mu, dimension=_dimension(group), bilateral=bilateral, about=_about(group, name))
-    return _with_radius(problem, group)
+    return _with_ours(problem, group)
 
 
 def _global(group: Any, name: str) -> Problem:
@@ -76,13 +77,16 @@ def _global(group: Any, name: str) -> Problem:
         H, w, bilateral = sp.hstack([H, G]), np.concatenate([w, b]), b.size
     about, dimension = _about(group, name), _dimension(group)
     problem = from_bodies(M, H, f, mu, w=w, dimension=dimension, bilateral=bilateral, about=about)
-    return _with_radius(problem, group)
+    return _with_ours(problem, group)
 
 
-def _with_radius(problem: Problem, group: Any) -> Problem:
-    if "radius" in group["vectors"]:
-        problem.laws.radius[problem.laws.kind == BALL] = group["vectors/radius"][()]
-    return problem
+def _with_ours(problem: Problem, group: Any) -> Problem:
+    """What FCLIB does not know, and other programs do not read: bounds of friction, units of rows, what is rounding in W."""
+    vectors = group["vectors"]
+    if "radius" in vectors:
+        problem.laws.radius[problem.laws.kind == BALL] = vectors["radius"][()]
+    units = vectors["units"][()] if "units" in vectors else None
+    return replace(problem, units=units, noise=float(group.attrs.get("noise", 0.0)))
 
 
 def _dimension(group: Any) -> int:
@@ -143,6 +147,9 @@ def save_fclib(problem: Problem, path: str | Path) -> None:
         vectors["mu"] = mu
         if (laws.radius[balls] > 0).any():
             vectors["radius"] = laws.radius[balls]
+        if problem.units is not None:
+            vectors["units"] = problem.units[np.concatenate([contact, bilateral])]
+        group.attrs["noise"] = problem.noise
         info = group.create_group("info")
         for key in ("title", "description", "math_info"):
             info[key] = problem.about.get(key, "")

@@ -6,7 +6,8 @@ negative, no velocities have u_N >= mu |u_T| in all contacts, which is the condi
 optimization, ZAMM 91, 2011). A ball in a groove with friction above the slope of its walls cannot slide out, whatever presses
 it in; with restitution it shall leave both walls, and nothing can make it. Percussions of solvers grow without bound there.
 
-Balls of friction are replaced by polygons inside them, so what is found is a jam; some that friction just allows are not found.
+A linear program looks for it, with polygons inside of the balls of friction, so what it finds is a jam. Jams that friction just
+allows, and those of many contacts, are directions in which the path to a solution leaves (`path`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from stickslip.nonsmooth.cones import BALL, NORMAL
+from stickslip.nonsmooth.path import path_to_solution
 from stickslip.nonsmooth.problem import Problem, elements_rows
 from stickslip.nonsmooth.reduced import part_of
 
@@ -24,24 +26,22 @@ MOST = 300  # rows: 252 take 0.5 s, and 756 half a minute
 
 
 def jam_of(problem: Problem) -> np.ndarray | None:
-    """Normal forces of a jam by rows, of unit sum and with the largest |s.q|; None if there is none, or rows are too many."""
+    """Normal forces of a jam by rows, of unit sum; None if there is none, or rows are too many."""
     laws, rows_of = problem.laws, elements_rows(problem.laws)
     touching = np.flatnonzero(laws.kind[laws.element[:-1]] == NORMAL)
     if not touching.size or not ((laws.kind == NORMAL) | (laws.kind == BALL)).all():
         return None
     rows = np.concatenate([rows_of[e] for e in touching])
-    if rows.size > MOST:
-        return None
-    found = _self_stress(part_of(problem, touching, rows, problem.q[rows]))
+    found = _self_stress(part_of(problem, touching, rows, problem.q[rows])) if rows.size <= MOST else None
     if found is None:
-        return None
+        return path_to_solution(problem, 0.0).jam
     forces = np.zeros(problem.n_rows)
     forces[rows] = found
     return forces
 
 
 def _self_stress(problem: Problem) -> np.ndarray | None:
-    """The same for contacts alone."""
+    """The same with the largest |s.q|, by a linear program; contacts alone."""
     from scipy.optimize import linprog
 
     laws, n = problem.laws, problem.n_rows

@@ -10,7 +10,6 @@ import numpy as np
 
 from stickslip.errors import OptionError, unknown_name
 from stickslip.nonsmooth import given
-from stickslip.nonsmooth.disturbed import from_disturbed
 from stickslip.nonsmooth.in_turn import in_turn, jam_of_parts
 from stickslip.nonsmooth.jam import jam_of
 from stickslip.nonsmooth.magnify import magnified
@@ -18,6 +17,7 @@ from stickslip.nonsmooth.measure import Scratch, error_of, scratch
 from stickslip.nonsmooth.modes import MOST_MODES, enumerate_modes, mode_count
 from stickslip.nonsmooth.newton import CAREFUL, OUTER, newton
 from stickslip.nonsmooth.operator import size_of
+from stickslip.nonsmooth.path import path_to_solution
 from stickslip.nonsmooth.polish import polish
 from stickslip.nonsmooth.problem import Problem
 from stickslip.nonsmooth.proximal import robust
@@ -129,26 +129,23 @@ def _sweeps_from_zero(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.n
     return found, count + more
 
 
-def _disturbed(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, int]:
-    ladder: list[tuple[str, SolverFunction, bool]] = [
-        ("newton", _newton, False),
-        ("robust", _robust(FEW_ROUNDS), False),
-    ]
+def _path(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, int]:
+    """Newton's method from the path that leads to solutions."""
 
-    def follow(part: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, bool]:
-        found = _climb(part, ladder, r, tol)
-        return found.reaction, found.converged
+    def finish(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, float]:
+        found = _climb(problem, [("newton", _newton, False)], r, tol)
+        return found.reaction, found.residual
 
-    return from_disturbed(problem, r, tol, follow)
+    end = path_to_solution(problem, tol, finish)
+    return (r if end.reaction is None else end.reaction), end.points
 
 
 def _many_sweeps(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, int]:
-    """Where ADMM ends in a cycle, sweeps go on slowly, and lead to where the others find the rest; then disturbed problems."""
+    """Where ADMM ends in a cycle, sweeps go on slowly, and lead to where the others find the rest."""
     ladder: list[tuple[str, SolverFunction, bool]] = [
         ("gauss-seidel", _sweeps(ENOUGH_SWEEPS), True),
         ("robust", _robust(ROUNDS), True),
         ("magnified", magnified, True),
-        ("disturbed", _disturbed, True),
     ]
     counts: list[int] = []
 
@@ -184,11 +181,12 @@ LADDER: tuple[tuple[str, SolverFunction, bool], ...] = (
     ("robust", _robust(ROUNDS), False),
     ("magnified", magnified, True),
     ("newton", _newton, True),
+    ("path", _path, False),
+    ("magnified", magnified, True),
     ("robust", _robust(ROUNDS), True),
     ("gauss-seidel", _sweeps(MANY), True),
     ("robust", _robust(ROUNDS), True),
     ("magnified", magnified, True),
-    ("disturbed", _disturbed, True),
 )
 
 
@@ -223,10 +221,10 @@ def solve_shortly(
     led on to 0.4.
     """
     ladder: list[tuple[str, SolverFunction, bool]] = [
-        ("robust", _robust(FEW_ROUNDS), False),
+        ("robust", _robust(ROUNDS), False),
         ("magnified", magnified, True),
         ("proximal newton", _newton_from_zero, False),
-        ("robust", _robust(ROUNDS), False),
+        ("path", _path, False),
         ("magnified", magnified, True),
         ("proximal newton", _newton, True),
     ]
