@@ -77,13 +77,15 @@ def jam_of_parts(problem: Problem) -> np.ndarray | None:
 
 def _parts(problem: Problem, rows_of: list[np.ndarray], idle: np.ndarray) -> list[np.ndarray]:
     """Elements that are strongly coupled, those first that others depend on; idle ones are left out."""
-    n = len(rows_of)
-    element = np.repeat(np.arange(n), [rows.size for rows in rows_of])
-    largest = np.asarray(abs(problem.W).max(axis=1).todense()).ravel()
-    W, sizes = problem.W.tocoo(), np.array([rows.size for rows in rows_of])
+    sizes = np.array([rows.size for rows in rows_of])
+    W, first = np.abs(problem.W.toarray()), np.cumsum(sizes) - sizes
+    largest = W.max(axis=1, initial=0.0)
+    W[largest > 0.0] /= largest[largest > 0.0, None]
+    share = np.maximum.reduceat(
+        np.maximum.reduceat(W, first, axis=0), first, axis=1
+    )  # of an element in a row of another
     for weak in WEAK:
-        strong = np.abs(W.data) > weak * largest[W.row]
-        graph = sp.csr_matrix((np.ones(strong.sum()), (element[W.row[strong]], element[W.col[strong]])), (n, n))
+        graph = sp.csr_matrix(share > weak)
         count, of = connected_components(graph, directed=True, connection="strong")
         rows = np.bincount(of[~idle], sizes[~idle])
         if rows.max(initial=0) <= SMALLER * rows.sum():
@@ -91,8 +93,8 @@ def _parts(problem: Problem, rows_of: list[np.ndarray], idle: np.ndarray) -> lis
     else:
         return []
     needs: dict[int, set[int]] = {k: set() for k in range(count)}
-    for i, j in zip(*graph.nonzero(), strict=True):
-        if of[i] != of[j]:
-            needs[int(of[i])].add(int(of[j]))
+    i, j = (of[ends] for ends in graph.nonzero())
+    for one, other in np.unique(np.column_stack([i, j])[i != j], axis=0).tolist():
+        needs[one].add(other)
     parts = [np.flatnonzero((of == k) & ~idle) for k in TopologicalSorter(needs).static_order()]
     return [part for part in parts if part.size]

@@ -132,10 +132,9 @@ class Problem:
 def scales_of(laws: Laws, diagonal: np.ndarray, q: np.ndarray, units: np.ndarray, noise: float) -> Scales:
     """Scales of rows from the diagonal of W; rows that nothing moves (zero diagonal) count like the others."""
     weight, typical = diagonal.astype(float).copy(), diagonal.max(initial=0.0) or 1.0
-    for b in range(laws.kind.size):
-        rows = slice(laws.start[b], laws.start[b] + laws.size[b])
-        mean = weight[rows].mean()
-        weight[rows] = mean if mean > noise * typical else typical
+    if laws.kind.size:
+        mean = np.add.reduceat(weight, laws.start) / laws.size
+        weight = np.repeat(np.where(mean > noise * typical, mean, typical), laws.size)
     speed = float(np.abs(q / units).max(initial=0.0)) or 1.0
     return Scales(weight, speed * units, speed)
 
