@@ -204,6 +204,18 @@ def test_contacts_that_jam_for_another_reason_are_named(method):
         ss.solve(s, 0.1, 1e-3, method=method, progress=False)
 
 
+def test_far_contacts_have_no_part_in_a_step_that_cannot_be_solved():
+    """A mass on a string takes no step of 0.12 s at 10 m/s, whatever is 10 km away."""
+    s = ss.System("whirl")
+    mass = s.add(ss.PointMass("mass", mass=1.0, position=[1, 0], velocity=[0, 10.0]))
+    s.add(ss.Rod("string", ss.ground.point(0, 0), mass.point()))
+    for name, depth in (("near", 0.02), *((f"far {k}", 1e4 + k) for k in range(40))):
+        s.add(ss.Contact(name, ss.Sphere(mass.point(), 0.01), ss.Line([0, -depth], [0, 1]), friction=0.3))
+    with pytest.raises(ss.ConvergenceError) as error:
+        ss.solve(s, 0.12, 0.12, method="rattle", progress=False)
+    assert error.value.problem.n_contacts == 1
+
+
 def test_convergence_errors_are_pickled():
     part = ss.solve(ss.benchmarks.bouncing_ball(), t_end=0.02, dt=1e-2, progress=False)
     error = ss.ConvergenceError("no", time=0.5, step=3, stage="s", residual=1.0, solution=part, names=("tip",))

@@ -37,6 +37,7 @@ BEYOND = 1.01  # of the gap that a contact opens to: where it is closed early
 SHARES = (1.0, 0.5, 0.25, 0.1, 0.03)
 GAIN = 0.1  # of what a share of a step would gain if the residual were linear
 REACH = 4.0  # of the residual of the stage, as a gap: contacts that are farther away are left out at first
+FARTHER = 100.0  # times that: contacts that are farther away are left out, unless they close on the way
 INEXACT = 1e-4  # of the residual of the stage: how well its linearised problem is solved
 EXACT, ROUGH = 1e-12, 1e-6  # relative residuals of a linearised problem: where rounding ends, and what is worth a step
 
@@ -157,7 +158,8 @@ def rescue(tables: Tables, k: int, memory: np.ndarray, work: Work, options: Opti
     Contacts that are far away are idle at first, as in the compiled loop: of 585 pairs of 30 spheres some 80 are near, and
     dense systems without the others take a thousandth of the time. Whatever closes on the way is in the next linearised
     problem. A stage that looks for sets of contacts is tried once more, with linearised problems solved from zero instead of
-    from the last multipliers. If that does not succeed, all contacts are taken.
+    from the last multipliers. If that does not succeed, contacts that are FARTHER away are taken, too, and all of them where
+    sets are looked for.
     """
     groups = tables.groups.copy()
     groups["gap_kernel"] = 0
@@ -165,9 +167,9 @@ def rescue(tables: Tables, k: int, memory: np.ndarray, work: Work, options: Opti
     _drop_choices(tables, k, memory)
     sets = Sets(tables, k, memory, work, layout)
     can_idle = bool((tables.groups["gap_kernel"] != groups["gap_kernel"]).any())
-    passes = [(tables, REACH), (whole, 0.0)] if can_idle else [(whole, 0.0)]
     left_out, again = False, False
-    for some, reach in passes:
+    second = (whole, 0.0) if sets.marks.size else (tables, FARTHER * REACH)
+    for some, reach in ((tables, REACH), second) if can_idle else ((whole, 0.0),):
         for cold in (False, True) if sets.marks.size else (False,):
             if again and sets.marks.size:
                 memory[layout.places(EARLY, PLASTIC)] = 0.0
@@ -194,7 +196,7 @@ def _iterate(
     *,
     cold: bool = False,
 ) -> tuple[Rescue, bool]:
-    """The outer iteration; and whether contacts farther than `reach` times the residual were left out.
+    """The outer iteration; and whether contacts were left out that another pass takes.
 
     whole: tables without idle contacts, by which errors are told. cold: as in `solve_shortly`.
     """
@@ -214,9 +216,12 @@ def _iterate(
         if error < options.tolerance or not np.isfinite(error):
             break
         if reach:
-            work.near[0] = reach * error * largest
-            evaluate_stage(tables, k, memory, work, options, False)
-            left_out = left_out or _idle(tables, k, work)
+            idle = []
+            for share in (np.inf if sets.marks.size else FARTHER, 1.0):
+                work.near[0] = share * reach * error * largest
+                evaluate_stage(tables, k, memory, work, options, False)
+                idle.append(_idle(tables, k, work))
+            left_out = left_out or idle[0] < idle[1]
         work.x["step"][:n] = 0.0  # those of idle contacts stay
         local = local_problem(tables, k, memory, work)
         work.near[0] = 0.0
@@ -281,13 +286,13 @@ def gains(error: float, share: float, before: float) -> bool:
     return error < (1.0 - GAIN * share) * before
 
 
-def _idle(tables: Tables, k: int, work: Work) -> bool:
-    """Whether an instance of a stage is idle."""
+def _idle(tables: Tables, k: int, work: Work) -> int:
+    """How many instances of a stage are idle."""
     stage = tables.problems[k]
     groups = tables.groups[stage["group_0"] : stage["group_1"]]
     counts = tables.kinds["count"][groups["kind"]]
-    return any(
-        bool((work.offset[first : first + count] == IDLE).any())
+    return sum(
+        int((work.offset[first : first + count] == IDLE).sum())
         for first, count in zip(groups["instance"], counts, strict=True)
     )
 
