@@ -109,8 +109,8 @@ def four_bar() -> ss.System:
 def parallelogram() -> ss.System:
     """A bar on three equal parallel cranks, in the plane: one constraint too many.
 
-    It swings below its change points, where all bars lie in one line, a further constraint becomes dependent, and forces have no
-    limit: the error control of event-driven does not lead past them.
+    It swings below its change points, where all bars lie in one line, a further constraint becomes dependent, and forces have
+    no limit: the error control of event-driven does not lead past them.
     """
     s = ss.System("parallelogram")
     s.add(ss.Gravity([0, -G]))
