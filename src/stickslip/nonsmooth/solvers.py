@@ -198,8 +198,9 @@ ENOUGH_SWEEPS = 10_000  # 0.8 s for 20 boxes on each other; 3000 were enough for
 ENOUGH = 0.01  # of the residual of the start, for a step of an outer iteration over levels
 FALLS = 0.5
 # Below this residual of the start levels are solved together if what is found in turn does not fall: redundant contacts have
-# many solutions, of which each level takes another one every time. Where it does fall, it is taken: the solution of all levels may
-# be far from the present multipliers, and the step to it leads back to large residuals (stacks of 10 boxes: from 8e-8 to 1e-3).
+# many solutions, of which each level takes another one every time. Where it does fall, it is taken: the solution of all levels
+# may be far from the present multipliers, and the step to it leads back to large residuals (stacks of 10 boxes: from 8e-8 to
+# 1e-3).
 LAST_DIGITS = 1e-4
 MOST_TOGETHER = 250  # rows for that: 164 take 0.3 s, and 300 half a minute where small disagreements are magnified
 MOST_LEVELS = 400  # rows: a dense Newton step of 900 takes 0.1 s, and the later rungs hundreds of them
