@@ -10,6 +10,7 @@ for the stage. Where that does not help either, the stage goes to the attempts o
 from __future__ import annotations
 
 import time
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from stickslip.engine.contact_state import (
     sweeping,
 )
 from stickslip.engine.contact_sweeps import accelerated
-from stickslip.engine.contact_values import ease, set_values, take_step, worst_gap
+from stickslip.engine.contact_values import ease, respond, set_values, take_step, worst_gap
 from stickslip.engine.crowd_kernels import prepare_many
 from stickslip.engine.fields import N
 from stickslip.engine.local import evaluate_stage
@@ -35,7 +36,7 @@ from stickslip.engine.tables import Tables
 from stickslip.engine.work import SOLVE_STAGE, Options, Work
 from stickslip.jit import Direct, jit_bare
 from stickslip.native.call import call_apart
-from stickslip.nonsmooth.nearby import Nearby, by_admm, by_friction, by_newton
+from stickslip.nonsmooth.nearby import Nearby, by_admm, by_friction, by_newton, by_patience
 from stickslip.nonsmooth.problem import Problem
 
 FEW = 40  # contacts, below which Newton's method is faster
@@ -43,14 +44,35 @@ FEW = 40  # contacts, below which Newton's method is faster
 NEAR = 0.3
 CAP = 7000  # sweeps of one solve, between patches
 AFTERWARDS = 1500  # sweeps that may follow the robust solver
-# What comes after that: a name, the solver of the linearised stage, the share of the tolerance that it aims at, and how many
-# sweeps may follow.
-AFTER_CAP: tuple[tuple[str, Nearby, float, int], ...] = (
-    ("newton", by_newton, 0.7, 60),
-    ("robust", by_admm, 0.2, AFTERWARDS),
-    ("less friction first", by_friction, 0.2, AFTERWARDS),
+ANEW = 1600  # sweeps from a start that has forgotten forces
+
+
+class After(NamedTuple):
+    """What may come after the cap: a name, the solver of the linearised stage, the share of the tolerance that it aims at, and
+    how many sweeps may follow. `kept`: the shares of normal forces and of friction that it starts with. `seed`: of factors from
+    0 to 2 for the forces of every contact, if it is not 0.
+    """
+
+    means: str
+    solver: Nearby
+    share: float
+    most: int
+    kept: tuple[float, float] = (1.0, 1.0)
+    seed: int = 0
+
+
+# Forces of a pile that moves slowly hold each other from step to step, and no path of Newton's method may lead on from there.
+# Then forces that sweeps find anew, which hold each other less, are another start: `bench/piles.py settled` counts what helps.
+AFTER_CAP = (
+    After("newton", by_newton, 0.7, 60),
+    After("newton with new friction", by_newton, 0.7, 60, kept=(1.0, 0.0)),
+    After("newton with new forces", by_newton, 0.7, 60, kept=(0.0, 0.0)),
+    *(After("newton with other forces", by_newton, 0.7, 60, seed=seed) for seed in (1, 2, 3)),
+    After("patient newton", by_patience, 0.7, 60),
+    After("robust", by_admm, 0.2, AFTERWARDS),
+    After("less friction first", by_friction, 0.2, AFTERWARDS),
 )
-# Contacts, beyond which only the first of them is worth its time: the others take as long, and find less.
+# Contacts, beyond which only Newton's method is worth its time: the others take as long, and find less.
 MOST_LATER = 1000
 NEWTON = 12  # iterations of Newton's method for the stage itself after that
 LINEARISATIONS = 12  # of one stage
@@ -185,23 +207,30 @@ class Crowd:
         assert room is not None
         if not finite:
             Unknowns(tables, k, memory).set(work.start)
-        for means, solver, share, most in AFTER_CAP:
-            if solver is not by_newton and self._count > MOST_LATER:
+        for means, solver, share, most, kept, seed in AFTER_CAP:
+            newton = solver in (by_newton, by_patience)
+            if not newton and self._count > MOST_LATER:
                 return np.inf
             solved = True  # the linearised stage
-            for _ in range(LINEARISATIONS):
+            for n in range(LINEARISATIONS):
                 evaluate_stage(tables, k, memory, work, options, True)
                 count = int(set_up(tables, k, memory, work, bodies, self._plan, room, options.tolerance))
                 if count < 0 or not solved:
                     break
                 self._count = count
                 ease(room, count, options.tolerance)
+                if n == 0 and (kept != (1.0, 1.0) or seed):
+                    room.z[:count] *= (kept[0], kept[1], kept[1])
+                    if seed:
+                        room.z[:count] *= np.random.default_rng(seed).uniform(0.0, 2.0, (count, 1))
+                    respond(room, count)
+                    self.sweeps += accelerated(room, count, options.tolerance, ANEW)[0]
                 residual = find_start(solver, room, count, share * options.tolerance)
                 if not residual < options.tolerance:  # sweeps that are not needed may lead away again
-                    done, residual = accelerated(room, count, options.tolerance, most)
+                    done, residual = relieve(room, count, options.tolerance, most)
                     self.sweeps += done
                 solved = residual < options.tolerance
-                if not solved and solver is by_newton:
+                if not solved and newton:
                     break
                 take_step(room, count, bodies, memory)
                 error = evaluate_stage(tables, k, memory, work, options, False)

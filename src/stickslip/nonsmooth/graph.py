@@ -12,16 +12,18 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
-from stickslip.jit import jit
+from stickslip.jit import jit, jit_bare, jit_inline
 
 SIZE = 6  # of a block; smaller bodies are padded
+SQUARE = SIZE * SIZE
 
 
 class BodyGraph(NamedTuple):
     """Places of bodies and edges in the factors, and the factors.
 
     Body i is the column place[i]. Blocks below the diagonal in column j are begin[j] to begin[j + 1], in the rows `row`;
-    those of U lie at the mirrored places. Edge e (-1: one body only) is block slot[e], transposed if flipped.
+    those of U lie at the mirrored places. Edge e (-1: one body only) is block slot[e], transposed if flipped. The same numbers
+    in a row are `*_flat`: with slices of blocks, which count references, a factorisation takes half as long again.
     """
 
     place: np.ndarray
@@ -32,7 +34,11 @@ class BodyGraph(NamedTuple):
     diagonal: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
+    diagonal_flat: np.ndarray
+    lower_flat: np.ndarray
+    upper_flat: np.ndarray
     lists: np.ndarray  # scratch: linked lists of the columns that wait for a row
+    block: np.ndarray  # scratch: one block, twice
 
 
 def graph_of(n_bodies: int, a: np.ndarray, b: np.ndarray) -> BodyGraph:
@@ -49,8 +55,10 @@ def graph_of(n_bodies: int, a: np.ndarray, b: np.ndarray) -> BodyGraph:
         slot[e] = begin[j] + np.searchsorted(row[begin[j] : begin[j + 1]], i)
         flipped[e] = place[a[e]] < place[b[e]]
     blocks = np.zeros((max(1, row.size), SIZE, SIZE))
-    diagonal, lists = np.zeros((n_bodies, SIZE, SIZE)), np.zeros((4, n_bodies), np.int64)
-    return BodyGraph(place, begin, row, slot, flipped, diagonal, blocks, blocks.copy(), lists)
+    D, L, U = np.zeros((n_bodies, SIZE, SIZE)), blocks, blocks.copy()
+    d, low, up = (each.reshape(-1) for each in (D, L, U))
+    lists, block = np.zeros((4, n_bodies), np.int64), np.zeros(2 * SQUARE)
+    return BodyGraph(place, begin, row, slot, flipped, D, L, U, d, low, up, lists, block)
 
 
 def _minimum_degree(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -99,76 +107,83 @@ def _fill(n: int, begin: np.ndarray, index: np.ndarray) -> tuple[np.ndarray, np.
     return out, row[: out[n]].copy()
 
 
-@jit
-def _invert(A: np.ndarray, B: np.ndarray) -> bool:
-    """B = A^-1 by Gauss-Jordan elimination with row pivots; A is lost. False if it is singular."""
+@jit_inline
+def _invert(A: np.ndarray, a: int, B: np.ndarray) -> bool:
+    """B = A^-1 of the block at a, by Gauss-Jordan elimination with row pivots; A is lost. False if it is singular."""
     for i in range(SIZE):
         for j in range(SIZE):
-            B[i, j] = 1.0 if i == j else 0.0
+            B[SIZE * i + j] = 1.0 if i == j else 0.0
     for k in range(SIZE):
-        p, best = k, abs(A[k, k])
+        row, p, best = a + SIZE * k, k, abs(A[a + SIZE * k + k])
         for i in range(k + 1, SIZE):
-            if abs(A[i, k]) > best:
-                p, best = i, abs(A[i, k])
+            if abs(A[a + SIZE * i + k]) > best:
+                p, best = i, abs(A[a + SIZE * i + k])
         if not best > 0.0:
             return False
         if p != k:
             for j in range(SIZE):
-                A[k, j], A[p, j] = A[p, j], A[k, j]
-                B[k, j], B[p, j] = B[p, j], B[k, j]
-        inverse = 1.0 / A[k, k]
+                A[row + j], A[a + SIZE * p + j] = A[a + SIZE * p + j], A[row + j]
+                B[SIZE * k + j], B[SIZE * p + j] = B[SIZE * p + j], B[SIZE * k + j]
+        inverse = 1.0 / A[row + k]
         for j in range(SIZE):
-            A[k, j] *= inverse
-            B[k, j] *= inverse
+            A[row + j] *= inverse
+            B[SIZE * k + j] *= inverse
         for i in range(SIZE):
-            f = A[i, k]
+            f = A[a + SIZE * i + k]
             if i != k and f != 0.0:
                 for j in range(SIZE):
-                    A[i, j] -= f * A[k, j]
-                    B[i, j] -= f * B[k, j]
+                    A[a + SIZE * i + j] -= f * A[row + j]
+                    B[SIZE * i + j] -= f * B[SIZE * k + j]
     return True
 
 
-@jit
-def _subtract_product(C: np.ndarray, A: np.ndarray, B: np.ndarray) -> None:
-    for i in range(SIZE):
-        for k in range(SIZE):
-            f = A[i, k]
-            for j in range(SIZE):
-                C[i, j] -= f * B[k, j]
+@jit_inline
+def _subtract_product(C: np.ndarray, c: int, A: np.ndarray, a: int, B: np.ndarray, b: int) -> None:
+    """C -= A B of the blocks at c, a and b."""
+    for i in range(0, SQUARE, SIZE):
+        a0, a1, a2, a3, a4, a5 = A[a + i], A[a + i + 1], A[a + i + 2], A[a + i + 3], A[a + i + 4], A[a + i + 5]
+        for j in range(SIZE):
+            C[c + i + j] -= (
+                (a0 * B[b + j] + a1 * B[b + SIZE + j])
+                + (a2 * B[b + 2 * SIZE + j] + a3 * B[b + 3 * SIZE + j])
+                + (a4 * B[b + 4 * SIZE + j] + a5 * B[b + 5 * SIZE + j])
+            )
 
 
-@jit
+@jit_bare
 def factor(g: BodyGraph) -> bool:
     """Replace the blocks by the factors L (unit diagonal) and U; diagonal blocks by their inverses. False if singular."""
     head, following, position, where = g.lists[0], g.lists[1], g.lists[2], g.lists[3]
-    n, inverse, product = g.diagonal.shape[0], np.empty((SIZE, SIZE)), np.empty((SIZE, SIZE))
-    head[:] = -1
+    D, L, U, inverse, product = g.diagonal_flat, g.lower_flat, g.upper_flat, g.block[:SQUARE], g.block[SQUARE:]
+    n = head.size
+    for j in range(n):
+        head[j] = -1
     for j in range(n):
         for e in range(g.begin[j], g.begin[j + 1]):
             where[g.row[e]] = e
         k = head[j]
         while k >= 0:  # columns with a block in row j
             after, p = following[k], position[k]
-            _subtract_product(g.diagonal[j], g.lower[p], g.upper[p])
+            _subtract_product(D, SQUARE * j, L, SQUARE * p, U, SQUARE * p)
             for e in range(p + 1, g.begin[k + 1]):
                 to = where[g.row[e]]
-                _subtract_product(g.lower[to], g.lower[e], g.upper[p])
-                _subtract_product(g.upper[to], g.lower[p], g.upper[e])
+                _subtract_product(L, SQUARE * to, L, SQUARE * e, U, SQUARE * p)
+                _subtract_product(U, SQUARE * to, L, SQUARE * p, U, SQUARE * e)
             position[k] = p + 1
             if p + 1 < g.begin[k + 1]:
                 i = g.row[p + 1]
                 following[k], head[i] = head[i], k
             k = after
-        if not _invert(g.diagonal[j], inverse):
+        if not _invert(D, SQUARE * j, inverse):
             return False
-        g.diagonal[j] = inverse
+        for i in range(SQUARE):
+            D[SQUARE * j + i] = inverse[i]
         for e in range(g.begin[j], g.begin[j + 1]):
-            product[:, :] = 0.0
-            _subtract_product(product, g.lower[e], inverse)
-            for r in range(SIZE):
-                for c in range(SIZE):
-                    g.lower[e, r, c] = -product[r, c]
+            for i in range(SQUARE):
+                product[i] = 0.0
+            _subtract_product(product, 0, L, SQUARE * e, inverse, 0)
+            for i in range(SQUARE):
+                L[SQUARE * e + i] = -product[i]
         if g.begin[j] < g.begin[j + 1]:
             position[j] = g.begin[j]
             i = g.row[g.begin[j]]
@@ -176,31 +191,36 @@ def factor(g: BodyGraph) -> bool:
     return True
 
 
-@jit
+@jit_inline
+def _row(A: np.ndarray, a: int, x0: float, x1: float, x2: float, x3: float, x4: float, x5: float) -> float:
+    """A row of a block times x."""
+    return (A[a] * x0 + A[a + 1] * x1) + (A[a + 2] * x2 + A[a + 3] * x3) + (A[a + 4] * x4 + A[a + 5] * x5)
+
+
+@jit_bare
 def substitute(g: BodyGraph, x: np.ndarray, work: np.ndarray) -> None:
     """Solve with the factors, in place; x has SIZE numbers per body."""
-    n, y = g.diagonal.shape[0], np.empty(SIZE)
+    n, D, L, U = g.lists.shape[1], g.diagonal_flat, g.lower_flat, g.upper_flat
     for i in range(n):
         for c in range(SIZE):
             work[SIZE * g.place[i] + c] = x[SIZE * i + c]
     for j in range(n):
+        k = SIZE * j
+        x0, x1, x2, x3, x4, x5 = work[k], work[k + 1], work[k + 2], work[k + 3], work[k + 4], work[k + 5]
         for e in range(g.begin[j], g.begin[j + 1]):
-            i = SIZE * g.row[e]
+            i, at = SIZE * g.row[e], SQUARE * e
             for r in range(SIZE):
-                for c in range(SIZE):
-                    work[i + r] -= g.lower[e, r, c] * work[SIZE * j + c]
+                work[i + r] -= _row(L, at + SIZE * r, x0, x1, x2, x3, x4, x5)
     for j in range(n - 1, -1, -1):
+        k = SIZE * j
         for e in range(g.begin[j], g.begin[j + 1]):
-            i = SIZE * g.row[e]
+            i, at = SIZE * g.row[e], SQUARE * e
+            x0, x1, x2, x3, x4, x5 = work[i], work[i + 1], work[i + 2], work[i + 3], work[i + 4], work[i + 5]
             for r in range(SIZE):
-                for c in range(SIZE):
-                    work[SIZE * j + r] -= g.upper[e, r, c] * work[i + c]
+                work[k + r] -= _row(U, at + SIZE * r, x0, x1, x2, x3, x4, x5)
+        x0, x1, x2, x3, x4, x5 = work[k], work[k + 1], work[k + 2], work[k + 3], work[k + 4], work[k + 5]
         for r in range(SIZE):
-            y[r] = 0.0
-            for c in range(SIZE):
-                y[r] += g.diagonal[j, r, c] * work[SIZE * j + c]
-        for r in range(SIZE):
-            work[SIZE * j + r] = y[r]
+            work[k + r] = _row(D, SQUARE * j + SIZE * r, x0, x1, x2, x3, x4, x5)
     for i in range(n):
         for c in range(SIZE):
             x[SIZE * i + c] = work[SIZE * g.place[i] + c]
