@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import stickslip as ss
+from stickslip.nonsmooth import solvers
 from stickslip.nonsmooth.in_turn import in_turn
 from stickslip.nonsmooth.laws import Laws
 from stickslip.nonsmooth.problem import Problem
@@ -87,3 +88,23 @@ def test_friction_without_force_is_left_out():
     assert in_turn(problem, np.array([0.0, 0.0, 5.0]), 1e-9, exactly) is None  # only one part has laws to solve
     found = solve_shortly(problem, np.array([0.0, 0.0, 5.0]), 1e-9, levels=True)
     assert found.reaction == pytest.approx([1.0, -0.4, 0.0], abs=1e-8)
+
+
+def test_what_falls_in_turn_is_taken(monkeypatch):
+    """All levels together may have another solution, far away: near the end of an outer iteration that step leads astray."""
+    problem = staircase(0, 0.01)[0]
+    solution = solve(problem, tol=1e-12).reaction
+    start = solution + 1e-6 * np.random.default_rng(0).normal(size=solution.size)
+
+    def nearer(part, r, tol, alone):
+        alone(part, r, tol)
+        return solution + 0.2 * (start - solution)
+
+    def refuse(*_):
+        raise AssertionError("levels are solved together")
+
+    monkeypatch.setattr(solvers, "in_turn", nearer)
+    monkeypatch.setattr(solvers, "_robust", lambda rounds: lambda problem, r, tol: (r, 0))
+    monkeypatch.setattr(solvers, "_together", refuse)
+    found = solve_shortly(problem, start, 1e-12, levels=True)
+    assert 0 < np.abs(found.reaction - solution).max() < 0.3 * np.abs(start - solution).max()

@@ -24,8 +24,8 @@ from stickslip.nonsmooth.laws import MOST_ROWS, Laws
 from stickslip.nonsmooth.problem import Problem
 
 # Of the diagonals of W: contacts that feel each other less do not. Forces turn with the bodies, so that all contacts of a stack
-# feel each other, by a hundredth from one level to the next: W of 20 boxes is full, and without these entries two thirds of it
-# are zeros. What they would change is corrected by the next step of the outer iteration.
+# feel each other, less and less from one level to the next: W would be full, and its factorisation would take several times as
+# long. What is left out is as small as rounding errors of solvers (`rescue.EXACT`); the next linearised problem corrects it.
 FAR = 1e-12
 NOISE = 1e-14  # of the largest diagonal of W: what elimination leaves of a row that nothing moves
 WIDEST = 1e3  # of the median of all units
