@@ -72,6 +72,42 @@ def test_a_scheme_is_one_class() -> None:
     assert "ImplicitMidpoint" not in ss.METHODS  # it has no name, so no text stands for it
 
 
+def test_a_scheme_is_read_again_for_another_system() -> None:
+    """What it reads may have changed, and what it says too: notebooks put a new text into functions that are there."""
+    weight = [0.5]
+
+    def write(part, s, a):
+        u_1, P = s.unknown(U_1, guess=U_0), s.unknown(PERCUSSIONS)
+        u_M = (1 - a) * s.u_0 + a * u_1
+        q_1 = s.position(Q_1, lambda q_1: q_1 - s.q_0 - s.dt * u_M)
+        after = s.t_1, q_1, u_1
+        h = part.h(s.t_1, (1 - a) * s.q_0 + a * q_1, u_M)
+        s.equation(part.M(s.t_1, q_1) @ (u_1 - s.u_0) - s.dt * h, for_=u_1)
+        s.zero(part.g_dot(*after), by=P.g)
+        s.zero(part.gamma(*after), by=P.gamma)
+        s.normal(part.g_N_dot(*after), P.N, by=P.N)
+        s.friction(part.gamma_F(*after), P.F, radius=part.radius(*after, P.N, s.dt), by=P.F)
+
+    @dataclass(frozen=True)
+    class Weighted(ImplicitMidpoint):
+        """With a midpoint that is anywhere."""
+
+        def motion(self, part, s):
+            write(part, s, weight[0])
+
+        def another(self, part, s):
+            write(part, s, weight[0] / 2)
+
+    def end() -> float:
+        return float(ss.solve(oscillator(), t_end=2.0, dt=0.05, method=Weighted(), progress=False).energy().total[-1])
+
+    assert np.isclose(end(), 2.0)
+    weight[0] = 1.0
+    assert end() < 1.8
+    Weighted.motion.__code__ = Weighted.another.__code__
+    assert np.isclose(end(), 2.0)
+
+
 def test_a_scheme_treats_contacts() -> None:
     """A block slides until its kinetic energy is spent, v^2/(2 mu g) far, and rests."""
     solution = ss.solve(block(velocity=[1.0, 0.0]), t_end=0.5, dt=1e-3, method=ImplicitMidpoint(), progress=False)

@@ -1,8 +1,8 @@
 """A stage written down: one sheet for each kind of part.
 
-A sheet depends on nothing but the stage and the mathematics of the part. So a mechanism that is declared again, or another one
-of the same parts, finds the sheets there already, with all that was derived and compiled from them: a slider-crank's first step
-by RATTLE takes 20 ms instead of 50 then, by Lobatto's scheme 30 instead of 107.
+A sheet of a scheme of the package depends on nothing but the stage and the mathematics of the part. So a mechanism that is
+declared again, or another one of the same parts, finds the sheets there already, with all that was derived and compiled from
+them: a slider-crank's first step by RATTLE takes 20 ms instead of 50 then, by Lobatto's scheme 30 instead of 107.
 """
 
 from __future__ import annotations
@@ -41,19 +41,45 @@ def sheets_of(stage: StageFunction, kinds: Sequence[Kind], held: bool = False) -
 
 
 def _sheet(stage: StageFunction, kind: Kind, affine: dict[tuple[Field, ...], bool], held: bool) -> Stage:
-    """One sheet, written or found; `affine` learns what it says about positions."""
+    """One sheet; `affine` learns what it says about positions."""
+    sheet = (_shared if _lasts(stage) else _written)(stage, kind, affine, held)
+    affine |= sheet.affine
+    return sheet
+
+
+def _written(stage: StageFunction, kind: Kind, affine: dict[tuple[Field, ...], bool], held: bool) -> Stage:
+    sheet = Stage(kind.type, kind.is_node, dict(affine), held)
+    stage(sheet.part, sheet)
+    return sheet
+
+
+def _shared(stage: StageFunction, kind: Kind, affine: dict[tuple[Field, ...], bool], held: bool) -> Stage:
     global _size
-    scheme: Any = getattr(stage, "__self__", None)  # schemes are values: equal ones write the same
-    function: Any = stage if scheme is None else getattr(stage, "__func__", stage)
-    key = (function, scheme, kind.type.key, kind.is_node, held, frozenset(affine.items()))
+    # Schemes are values: equal ones write the same.
+    key = (*_parts(stage), kind.type.key, kind.is_node, held, frozenset(affine.items()))
     with _lock:
         sheet = _kept.pop(key, None)
         if sheet is None:
-            sheet = Stage(kind.type, kind.is_node, dict(affine), held)
-            stage(sheet.part, sheet)
+            sheet = _written(stage, kind, affine, held)
             _size += kind.type.operations
         _kept[key] = sheet
         while _size > KEPT:
             _size -= _kept.popitem(last=False)[1].part.operations
-    affine |= sheet.affine
     return sheet
+
+
+def _lasts(stage: StageFunction) -> bool:
+    """Whether a stage says the same as long as the process lives, as those of the package do.
+
+    A user's may read names that have changed since, or have another text by now: notebooks put it into functions that are there
+    (autoreload).
+    """
+    function, scheme = _parts(stage)
+    texts = [function, *(() if scheme is None else type(scheme).__mro__[:-1])]
+    return all(str(getattr(each, "__module__", "")).partition(".")[0] == "stickslip" for each in texts)
+
+
+def _parts(stage: StageFunction) -> tuple[Any, Any]:
+    """Its function, and the scheme whose method it is."""
+    scheme: Any = getattr(stage, "__self__", None)
+    return stage if scheme is None else getattr(stage, "__func__", stage), scheme
