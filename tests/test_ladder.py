@@ -102,20 +102,21 @@ def test_a_share_of_a_step_that_gains_next_to_nothing_is_not_taken():
     assert not rescue.gains(3.556e-8 - 1e-12, 0.03, 3.556e-8)
 
 
-def test_sets_that_are_not_found_are_looked_for_from_zero(monkeypatch):
-    """Where linearised problems from the last multipliers lead to nothing."""
-    honest, cold_ones = rescue.solve_local, []
+@pytest.mark.parametrize("way", rescue.WAYS)
+def test_sets_that_are_not_found_are_looked_for_in_other_ways(monkeypatch, way):
+    """Each of them can do without the others: problems that are solved in another way lead to nothing here."""
+    honest, taken = rescue.solve_local, set()
 
-    def only_cold(local, tolerance, levels=False, cold=False):
-        cold_ones.append(cold)
-        found = honest(local, tolerance, levels, cold)
-        return found if cold else replace(found, residual=np.inf)
+    def only(local, tolerance, given):
+        taken.add(given)
+        found = honest(local, tolerance, given)
+        return found if given == way else replace(found, residual=np.inf)
 
-    monkeypatch.setattr(rescue, "solve_local", only_cold)
+    monkeypatch.setattr(rescue, "solve_local", only)
     system = hard.stack(6, e=0.2, seed=10, space=False)
     solution = ss.solve(system, t_end=0.04, dt=2e-3, method="generalized-alpha", progress=False)
     assert solution.stats.residuals.max() < 1e-8
-    assert {False, True} == set(cold_ones)
+    assert taken == set(rescue.WAYS[: rescue.WAYS.index(way) + 1])
 
 
 def test_sets_of_contacts_repeat_if_they_return_and_not_if_they_stay():

@@ -42,6 +42,18 @@ INEXACT = 1e-4  # of the residual of the stage: how well its linearised problem 
 EXACT, ROUGH = 1e-12, 1e-6  # relative residuals of a linearised problem: where rounding ends, and what is worth a step
 
 
+class Way(NamedTuple):
+    """How linearised problems are solved: their levels in turn or all at once, from zero or not; see `solve_shortly`."""
+
+    levels: bool
+    cold: bool
+
+
+# All levels at once take longest, but the path leads to a solution of all of them: a heap of 12 spheres has a step in which
+# what is found in turn repeats at a residual of 5e-7.
+WAYS = (Way(levels=True, cold=False), Way(levels=True, cold=True), Way(levels=False, cold=False))
+
+
 class Rescue(NamedTuple):
     """Whether a stage was solved, the residual that was reached, what solved its linearised problems, and the last of them."""
 
@@ -157,9 +169,8 @@ def rescue(tables: Tables, k: int, memory: np.ndarray, work: Work, options: Opti
 
     Contacts that are far away are idle at first, as in the compiled loop: of 585 pairs of 30 spheres some 80 are near, and
     dense systems without the others take a thousandth of the time. Whatever closes on the way is in the next linearised
-    problem. A stage that looks for sets of contacts is tried once more, with linearised problems solved from zero instead of
-    from the last multipliers. If that does not succeed, contacts that are FARTHER away are taken, too, and all of them where
-    sets are looked for.
+    problem. A stage that looks for sets of contacts is tried in several WAYS. If none of them succeeds, contacts that are
+    FARTHER away are taken, too, and all of them where sets are looked for.
     """
     groups = tables.groups.copy()
     groups["gap_kernel"] = 0
@@ -170,11 +181,11 @@ def rescue(tables: Tables, k: int, memory: np.ndarray, work: Work, options: Opti
     left_out, again = False, False
     second = (whole, 0.0) if sets.marks.size else (tables, FARTHER * REACH)
     for some, reach in ((tables, REACH), second) if can_idle else ((whole, 0.0),):
-        for cold in (False, True) if sets.marks.size else (False,):
+        for way in WAYS if sets.marks.size else WAYS[-1:]:
             if again and sets.marks.size:
                 memory[layout.places(EARLY, PLASTIC)] = 0.0
                 sets = Sets(tables, k, memory, work, layout)
-            found, left = _iterate(some, whole, k, memory, work, options, sets, layout, reach, cold=cold)
+            found, left = _iterate(some, whole, k, memory, work, options, sets, layout, reach, way)
             left_out, again = left_out or left, True
             if found.solved:
                 return found
@@ -193,12 +204,11 @@ def _iterate(
     sets: Sets,
     layout: Layout,
     reach: float,
-    *,
-    cold: bool = False,
+    way: Way,
 ) -> tuple[Rescue, bool]:
     """The outer iteration; and whether contacts were left out that another pass takes.
 
-    whole: tables without idle contacts, by which errors are told. cold: as in `solve_shortly`.
+    whole: tables without idle contacts, by which errors are told.
     """
     unknowns, solvers, left_out = Unknowns(tables, k, memory), [], False
     n, order = int(tables.problems[k]["n"]), int(tables.problems[k]["order"])
@@ -229,7 +239,7 @@ def _iterate(
             break
         smallest = float(work.x["size"][local.unknown].min())
         accuracy = smallest * max(0.1 * options.tolerance, INEXACT * error)
-        found = solve_local(local, accuracy, sets.marks.size > 0, cold)
+        found = solve_local(local, accuracy, way)
         solvers.append(found.solver)
         last, none, jam = local, found.no_solution, found.jam
         if jam is not None:
@@ -312,7 +322,7 @@ def _drop_choices(tables: Tables, k: int, memory: np.ndarray) -> None:
                 memory[at[:, None] + np.arange(int(law["rows"]))] = -1.0
 
 
-def solve_local(local: LocalProblem, tolerance: float, levels: bool = False, cold: bool = False) -> OneStepSolution:
+def solve_local(local: LocalProblem, tolerance: float, way: Way) -> OneStepSolution:
     """The linearised problem, from the multipliers of the stage, so that its error is below the tolerance."""
     relative = tolerance / float(local.problem.scales.scale.max())
-    return solve_shortly(local.problem, local.z.copy(), min(max(relative, EXACT), ROUGH), levels, cold)
+    return solve_shortly(local.problem, local.z.copy(), min(max(relative, EXACT), ROUGH), *way)
