@@ -11,25 +11,17 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import stickslip as ss
+from stickslip.analysis.speed import best_of
 
 sys.path.insert(0, str(Path(__file__).parent))
 from piles import main as piles
 
 REPETITIONS = 7
-
-
-def best(runs: dict[str, Callable[[], float]]) -> dict[str, float]:
-    """Seconds a step of each run: the best of interleaved repetitions; the first one compiles and does not count."""
-    for run in runs.values():
-        run()
-    times = {name: [run() for _ in range(1)] for name, run in runs.items()}
-    for _ in range(REPETITIONS - 1):
-        for name, run in runs.items():
-            times[name].append(run())
-    return {name: min(values) for name, values in times.items()}
+best = partial(best_of, repetitions=REPETITIONS)
 
 
 def step_of(name: str, method: str, dt: float, steps: int, **arguments: object) -> Callable[[], float]:

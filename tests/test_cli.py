@@ -526,6 +526,32 @@ def test_compare_shows_methods_side_by_side(pictures, stick, monkeypatch, tmp_pa
     assert (tmp_path / "there" / "rotating_bouncing_ball_comparison.png").stat().st_size > 10_000
 
 
+def test_bench_compares_steps_and_keeps_a_history(stick, monkeypatch, tmp_path):
+    monkeypatch.setenv("COLUMNS", "200")
+    small = ["bench", "bouncing_ball", "--methods", "moreau,rattle", "--steps", "20"]
+    first, again = stick(*small), stick(*small, "--json")
+    assert first.code == again.code == 0, first.err + again.err
+    assert "ratio: to bouncing_ball by moreau" in first.out
+    assert "before" not in first.out.splitlines()[1]
+    rows = json.loads(again.out)["rows"]
+    history = [line.split(",") for line in (tmp_path / "out" / "bench.csv").read_text().splitlines()]
+    assert len(history) == 1 + 2 * 2
+    assert rows[0]["ratio"] == rows[0]["before"] == 1
+    assert rows[1]["ratio"] == rows[1]["seconds"] / rows[0]["seconds"]
+    assert rows[1]["before"] == float(history[2][-1])
+    assert rows[1]["ratio"] == pytest.approx(float(history[4][-1]), rel=1e-3)
+
+
+def test_bench_says_what_it_did_not_time(stick, tmp_path):
+    result = stick("bench", "slider_crank", "--methods", "schatzman-paoli", "--steps", "2")
+    assert result.code == 1
+    assert "nothing was timed" in result.err
+    assert "cannot treat friction" in result.err
+    assert "positive number of steps" in stick("bench", "--steps", "0").err
+    (tmp_path / "out" / "bench.csv").write_text("a,b\n1,2\n")
+    assert "is not a history" in stick("bench", "bouncing_ball").err
+
+
 def test_converge_shows_orders_and_writes_numbers(pictures, stick, monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "200")
     steps = ["--dts", "0.04,0.02,0.01", "--t-end", "1.6"]

@@ -21,6 +21,7 @@ COMMANDS = (
     "reproduce",
     "sweep",
     "fclib",
+    "bench",
 )
 """Modules of this package, in the order in which `stickslip --help` shows their commands."""
 
