@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from stickslip.engine.attempts import CHEAP
+from stickslip.engine.failure import NEWTON
 from stickslip.engine.fields import EARLY, PLASTIC
 from stickslip.engine.jams import JAMMED
 from stickslip.engine.program import Program
+from stickslip.errors import OptionError
 
 # As in engine.work, which loads the compiler.
 INSTRUCTION, RESUMED, WIDER = 0, 3, 5
@@ -30,6 +32,7 @@ class LoopCalls:
     crowd: Any  # solves stages with many contacts, where there are (`engine.crowd`)
     jammed_at: float | None = None  # end of the first step in which contacts gave up their restitution
     rescued_by: dict[str, int]  # how often which solver found what Newton's method did not
+    solver: str  # of stages with contacts: "auto", or the only one that is asked
     _iterations: np.ndarray
     _residuals: np.ndarray
     _seen: np.ndarray  # the parameters that those who sleep know
@@ -56,7 +59,8 @@ class LoopCalls:
     ) -> tuple[int, int]:
         """Steps `first` to `last`: those that are done in all, and the stage that could not be solved by any means, or -1.
 
-        The compiled loop makes the first, cheap attempts; then come the solvers of `nonsmooth`, then the other attempts.
+        The compiled loop makes the first, cheap attempts; then come the solvers of `nonsmooth`, then the other attempts. A
+        solver that was chosen is the only one: Newton's method with all its attempts, or one of `nonsmooth` at once.
         """
         from stickslip.engine.advance import allow_sweeps, run_steps
 
@@ -66,6 +70,8 @@ class LoopCalls:
             self._awake()  # parameters have changed
         cheap, once = self.options._replace(attempt_1=CHEAP), self.options._replace(attempt_1=1)
         evaluate = None if self.crowd is None else self.options._replace(attempt_1=1, iterations=-1)
+        if self.solver != "auto":
+            cheap = self.options if self.solver == NEWTON else self.options._replace(attempt_1=0)
         options, where, rescuer = evaluate or cheap, (-1, -1), ""
         signals[RESUMED] = signals[WIDER] = 0
         while True:
@@ -106,6 +112,12 @@ class LoopCalls:
                     signals[RESUMED], self._residuals[done - first, failed] = GO_ON, 0.0
                     options = cheap if int(tables.problems[failed]["n"]) < MOST_TRIED else once
                 continue
+            if self.solver != "auto":
+                if not self._solve_by_choice(failed, done - first) < self.options.tolerance:
+                    return done, failed
+                signals[RESUMED], errors = SOLVED_ELSEWHERE, self._residuals[done - first]
+                errors[-2:] = np.maximum(errors[-2:], self.work.errors)
+                continue
             tried = tried + 1 if where == (done, signals[INSTRUCTION]) else 1
             where, size = (done, int(signals[INSTRUCTION])), int(tables.problems[failed]["n"])
             if tried == 1 and self.crowd is not None and size > MOST_DENSE:
@@ -128,6 +140,28 @@ class LoopCalls:
         assert self.crowd is not None
         self._iterations[row, k] += 1
         return self.crowd.solve(self.tables, k, self.memory, self.work, self.options)
+
+    def _solve_by_choice(self, k: int, row: int) -> float:
+        """Solve a stage by the solver that was chosen, and no other; its residual. Newton's method has had its attempts."""
+        from stickslip.engine.chosen import solve_by, unsolved
+
+        stage = self.tables, k, self.memory, self.work, self.options
+        if self.solver == NEWTON:
+            self._trouble = unsolved(*stage)
+            return np.inf
+        size = int(self.tables.problems[k]["n"])
+        if size > MOST_DENSE:
+            raise OptionError(
+                f"solver={self.solver!r} is for stages of up to {MOST_DENSE} unknowns, and this one has {size}; leave it out"
+            )
+        self._trouble = solve_by(self.solver, *stage, self.program.layout)
+        if self._trouble.solved and self._trouble.solvers:
+            self.rescued_by[self.solver] = self.rescued_by.get(self.solver, 0) + 1
+        elif self._trouble.solved:
+            self.work.solved_by[0] += 1
+        self._iterations[row, k] += len(self._trouble.solvers)
+        self._residuals[row, k] = self._trouble.residual
+        return float(self._trouble.residual)
 
     def _rescue(self, failed: int) -> str:
         """Find a better start for a stage that the compiled attempts did not solve; by what, if it looks like a solution."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from stickslip.engine.rescue import Rescue
     from stickslip.engine.tables import Tables
 
+NEWTON = "newton"  # the solver of the compiled loop
 ROUND_OFF = 1e-12  # of a residual: what is smaller may be due to rounding
 
 
@@ -31,7 +32,10 @@ class Failure(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """How far a stage came that was not solved; `halved`: whether it is a part of a step that was subdivided."""
+    """How far a stage came that was not solved; `halved`: whether it is a part of a step that was subdivided.
+
+    solver: the only one that was asked, or "auto".
+    """
 
     stage: str
     t_1: float
@@ -39,6 +43,7 @@ class Reached(NamedTuple):
     tolerance: float
     iterations: int
     halved: bool
+    solver: str
 
 
 def jam_in(trouble: Rescue) -> np.ndarray | None:
@@ -57,7 +62,7 @@ def failure_of(
 
     jam: `rows` are contacts that jam.
     """
-    stage, t_1, residual, tolerance, count, halved = reached
+    stage, t_1, residual, tolerance, count, halved, solver = reached
     smaller = "a smaller dt may help" + ("" if halved else ", or on_failure='subdivide' for single steps")
     if residual < tolerance or trouble is None:  # of every stage that is solved in turn, but never of all at once
         what = f"the stages that are solved in turn did not settle after {count} iterations of {stage!r}"
@@ -68,6 +73,8 @@ def failure_of(
     tried = f"after {count} iterations of Newton's method with restarts"
     names = [name for name in dict.fromkeys(trouble.solvers) if name != "start"]
     tried += f", and by {', '.join(names)} on the linearised problem" if names else ""
+    if solver not in ("auto", NEWTON):
+        tried = f"by {solver} on the linearised problem"
     if trouble.no_solution and stage.endswith("accelerations"):  # a linear problem: enumeration is a proof
         what = "no acceleration exists here: every normal force would press a sliding contact into its obstacle "
         what += f"(Painlevé's paradox). Residual of the {words} {number} (tolerance {tolerance:g})"
@@ -91,6 +98,8 @@ def failure_of(
         remedy = f"tol = {tolerance:g} is below rounding: take tol={10 * residual:.0e} or more"
     elif not np.isfinite(residual):
         remedy = "the motion has exploded: a smaller dt or a scheme with implicit forces may help"
+    elif solver != "auto":
+        remedy = f"other solvers than {solver} may succeed, which solver='auto' asks in turn; {smaller}"
     else:
         remedy = f"{smaller}; `problem` of this error is the contact problem, `problem.save(path)` keeps it"
     return Failure(t_1, stage, residual, f"{what} {tried}", remedy, rows, trouble.problem)

@@ -132,7 +132,10 @@ def solve_stage(
     )  # constraints always do; contacts depend on each other only for a while
     dependent = declared
     number, again = options.attempt_0, False
-    while number < min(options.attempt_1, ATTEMPTS.size):
+    most = min(options.attempt_1, ATTEMPTS.size)
+    if most == 0 and not _has_laws(tables, k):
+        most = ATTEMPTS.size
+    while number < most:
         attempt, fine = ATTEMPTS[number], finer
         if number > 0 or again:
             back_to_start(tables, k, memory, work, 1.0 - attempt.cold)
@@ -172,6 +175,15 @@ def solve_stage(
         again = finer and not fine  # it was a solution, and could not be improved: once more, up to there
         number += 0 if again else 1
     residuals[k] = max(residuals[k], best)
+    return False
+
+
+@jit_inline
+def _has_laws(tables: Tables, k: int) -> bool:
+    """Whether there is anything to decide: contacts or friction."""
+    for g in range(tables.problems[k].group_0, tables.problems[k].group_1):
+        if tables.groups[g].law < tables.groups[g].law_1:
+            return True
     return False
 
 

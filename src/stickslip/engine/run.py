@@ -43,7 +43,7 @@ class ProgramRun(LoopCalls):
 
         self.steps, self.done, self.extra = start.steps, 0, extra
         self.failure: Failure | None = None
-        self.seconds, self.method = 0.0, start.method
+        self.seconds, self.method, self.solver = 0.0, start.method, start.solver
         self.rescued_by = {}
         self.subdivides, self.subdivided = start.subdivide, 0
         self._trouble, self._excepted, self.crowd = None, False, None
@@ -324,7 +324,7 @@ class ProgramRun(LoopCalls):
     def _describe(self, failed: int, row: int) -> Failure:
         residual, count, trouble = float(self._residuals[row, failed]), self._iterations[row, failed], self._trouble
         t_1, tolerance = float(self.memory[self.clock.t_1]), self.options.tolerance
-        reached = Reached(self.stages[failed], t_1, residual, tolerance, int(count), self.subdivides)
+        reached = Reached(self.stages[failed], t_1, residual, tolerance, int(count), self.subdivides, self.solver)
         layout, errors = self.program.layout, None if trouble is None else trouble.errors
         jam = None if trouble is None else jam_in(trouble)
         if jam is not None:

@@ -37,6 +37,7 @@ class Start(NamedTuple):
     state: State | None = None
     subdivide: bool = False
     sizes: Mapping[tuple[str, bool], np.ndarray] | None = None  # that residuals are relative to, see `engine.levels`
+    solver: str = "auto"  # of stages with contacts: all in turn, or one alone
 
 
 class Rows(NamedTuple):

@@ -21,7 +21,8 @@ class Options(NamedTuple):
     """Of the solver: tolerance of the residual, iterations of one attempt (below 0: the loop stops at every stage), prox
     parameter (0: scaled automatically).
 
-    attempt_0, attempt_1: the range of attempts that are made (`newton.ATTEMPTS`).
+    attempt_0, attempt_1: the range of attempts that are made (`newton.ATTEMPTS`); with none, the loop stops at every stage with
+    contacts or friction.
     """
 
     tolerance: float

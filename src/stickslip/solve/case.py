@@ -26,6 +26,7 @@ from stickslip.solve.detecting import DetectingRun
 from stickslip.solve.keeping import selection
 from stickslip.solve.options import (
     as_float,
+    contact_solver,
     count_steps,
     flag,
     is_number,
@@ -76,6 +77,7 @@ class Case:
         initial_tol: float = 1e-6,
         save_every: int = 1,
         on_failure: str = "raise",
+        solver: str = "auto",
     ):
         if not isinstance(system, System):
             raise OptionError(f"solve needs a System, such as stickslip.benchmarks.slider_crank(), got {system!r}")
@@ -86,6 +88,7 @@ class Case:
         self.prox = 0.0 if prox is None else positive(prox=prox)
         self.max_iterations, self.save_every = whole(max_iterations=max_iterations), whole(save_every=save_every)
         self.on_failure, self.subdivide = on_failure, subdivides(on_failure, self.scheme)
+        self.solver = contact_solver(solver, self.scheme)
         self.label = label(self.scheme)
 
     @cached_property
@@ -159,7 +162,7 @@ class Case:
         check_start(ready, scheme, dt, t_0, q, u, values, near if state is None else None)
 
         steps_of = (begin, t_end, dt, steps, self.tol, self.max_iterations, self.prox, self.label)
-        first = Start(values, q, u, *steps_of, state, self.subdivide, shared.sizes)
+        first = Start(values, q, u, *steps_of, state, self.subdivide, shared.sizes, self.solver)
         run: Any
         if shared.program is None:
             run = DetectingRun(system, scheme, first, given, near)
@@ -262,6 +265,7 @@ class Case:
             "energy_alarm": energy_alarm,
             "parameters": parameters,
             "on_failure": self.on_failure,
+            "solver": self.solver,
             "q0": None,
             "u0": None,
             "options": {},
@@ -269,7 +273,7 @@ class Case:
         return {"system": self.system.name, "fingerprint": self.compiled.fingerprint, "call": call}
 
 
-OF_A_CASE = ("dt", "method", "tol", "max_iterations", "prox", "initial_tol", "save_every", "on_failure")
+OF_A_CASE = ("dt", "method", "tol", "max_iterations", "prox", "initial_tol", "save_every", "on_failure", "solver")
 OF_A_RUN = (
     "t_end",
     "t_start",

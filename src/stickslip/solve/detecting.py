@@ -180,7 +180,7 @@ class DetectingRun(ProgramRun):
         """What solves stages with so many contacts before Newton's method is asked, if they are many."""
         from stickslip.engine.crowd import FEW, Crowd
 
-        if count < FEW and len(self.scene.bodies) < MANY_BODIES:
+        if self.solver != "auto" or (count < FEW and len(self.scene.bodies) < MANY_BODIES):
             return None
         if self._crowd is None:
             self._crowd = Crowd(self.program)

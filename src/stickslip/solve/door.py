@@ -36,6 +36,7 @@ def solve(
     states: bool = False,
     energy_alarm: bool = True,
     on_failure: str = "raise",
+    solver: str = "auto",
     out: str | Path | None = None,
     overwrite: bool = False,
     progress: bool | None = None,
@@ -63,6 +64,8 @@ def solve(
     (`EnergyWarning`) if the energy rises although nothing puts it in. on_failure: what becomes of a step that cannot be
     solved, "raise" or "subdivide": then it is repeated in two halves, these again where they fail, down to dt/1024;
     `solution.t` stays as it is, percussions are those of all pieces, and `solution.stats.solved_by` counts such steps.
+    solver: what solves the contact problem of a step: "auto", which asks one solver after another until one succeeds, or one
+    alone, "newton", "gauss-seidel", "robust" or "enumeration" (see `ss.nonsmooth.solve`), for comparisons.
     progress: a bar on the terminal.
 
     The number of steps is (t_end - t_start)/dt, rounded up: the last time is the first that reaches t_end. It lies behind
@@ -88,6 +91,7 @@ def solve(
         initial_tol=initial_tol,
         save_every=save_every,
         on_failure=on_failure,
+        solver=solver,
     )
     return case.run(
         t_end,

@@ -32,7 +32,7 @@ from stickslip.solve.prepared import Prepared, prepare, program_of
 from stickslip.solve.scales import check_tolerance, row_sizes_of, scales_of_model
 
 # What `solve` takes and an ensemble does not, with what there is instead.
-OF_SOLVE = dict.fromkeys(("start", "prox", "states", "energy_alarm", "out", "overwrite", "progress"), "")
+OF_SOLVE = dict.fromkeys(("start", "prox", "solver", "states", "energy_alarm", "out", "overwrite", "progress"), "")
 OF_SOLVE |= dict.fromkeys(("save", "save_every"), ". It keeps states, after the steps keep=")
 OF_SOLVE["on_failure"] = ". A run ends at a step that cannot be solved, see `Ensemble.failed`; a smaller dt may help"
 

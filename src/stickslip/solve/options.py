@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from stickslip.engine.runs import ROUNDING
-from stickslip.errors import MethodError, OptionError
+from stickslip.errors import MethodError, OptionError, unknown_name
 from stickslip.schemes import Scheme
 
 MOST_STEPS = 1e12  # more is a slip of the pen: years of computing
@@ -37,6 +37,19 @@ def subdivides(on_failure: Any, scheme: Scheme) -> bool:
             "another method"
         )
     return bool(on_failure == "subdivide")
+
+
+def contact_solver(solver: Any, scheme: Scheme) -> str:
+    """The solver of stages with contacts; one that there is not, and a method without stages, are refused by name."""
+    if solver == "auto":
+        return "auto"
+    from stickslip.nonsmooth import SOLVERS
+
+    if not isinstance(solver, str) or solver not in SOLVERS:
+        raise OptionError(unknown_name("solver", str(solver), ["auto", *SOLVERS]))
+    if type(scheme).compile is not Scheme.compile:
+        raise MethodError(f"method {scheme.name!r} has no steps, whose contact problems solver={solver!r} could solve")
+    return solver
 
 
 def positive(**option: Any) -> float:

@@ -28,7 +28,7 @@ from stickslip.solve.checks import check_capability, check_start, checked_parame
 from stickslip.solve.continued import continued
 from stickslip.solve.controllers import Controllers, SampledController
 from stickslip.solve.detecting import DetectingRun
-from stickslip.solve.options import as_float, is_number, positive, subdivides, vector_of, whole
+from stickslip.solve.options import as_float, contact_solver, is_number, positive, subdivides, vector_of, whole
 from stickslip.solve.prepared import Prepared, prepare, program_of
 from stickslip.solve.provenance import described
 from stickslip.solve.record import Recorder
@@ -336,6 +336,7 @@ def stepper(
     max_iterations: int = 30,
     initial_tol: float = 1e-6,
     on_failure: str = "raise",
+    solver: str = "auto",
     **options: Any,
 ) -> Stepper:
     """A simulation to step by hand: `with ss.stepper(system, dt) as sim: sim.step(n)`.
@@ -343,8 +344,8 @@ def stepper(
     `sim.t`, `sim.q`, `sim.u` say where it is, `sim.set(F=2.0)` changes parameters, `sim.state` can be kept and set again,
     `sim.reset(u=...)` is a reset map, and `sim.run(t_end, stop=...)` advances to an event and returns that piece as a solution.
     `start` is a state or a solution to continue from, bit for bit, as in `ss.solve`; a state of a stepper with controllers
-    includes them. `controllers` act at their own rates; `on_failure` is that of `ss.solve`. All methods but event-driven,
-    whose steps are decided by events.
+    includes them. `controllers` act at their own rates; `on_failure` and `solver` are those of `ss.solve`. All methods but
+    event-driven, whose steps are decided by events.
 
     >>> import stickslip as ss
     >>> with ss.stepper(ss.benchmarks.bouncing_ball(), dt=1e-3) as sim:
@@ -376,7 +377,7 @@ def stepper(
     steps, iterations = 2**62, whole(max_iterations=max_iterations)
     subdivide, begin = subdivides(on_failure, scheme), t_0 if state is None else state.t_start
     first = Start(values, q, u, begin, FOREVER, dt, steps, tol, iterations, 0.0, label(scheme), state, subdivide)
-    first = first._replace(sizes=row_sizes_of(ready, scales))
+    first = first._replace(sizes=row_sizes_of(ready, scales), solver=contact_solver(solver, scheme))
     run: Any
     if collisions_of(system) is None:
         run = scheme.start(program_of(system, scheme, switching=True), first)
