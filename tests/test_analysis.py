@@ -437,3 +437,23 @@ def test_pairs_without_friction_neither_stick_nor_slip(tmp_path, file):
     assert "stick" in kinds["rough"]
     assert "closing" in kinds["smooth"]
     assert not kinds["smooth"] & {"stick", "slip", "reversal"}
+
+
+def test_an_impact_of_schatzman_paoli_is_one_event():
+    found = ss.events(ss.solve(ss.benchmarks.bouncing_ball(), 1.2, 1e-3, method="schatzman-paoli")).of("impact")
+    assert len(found) == 2
+    for event, speed in zip(found, (4.429, 3.322), strict=True):  # velocities are means over several steps
+        assert event.before == pytest.approx(-speed, abs=0.02)
+        assert -event.after / event.before == pytest.approx(0.75, abs=2e-3)
+        assert event.percussion == pytest.approx(
+            0.1 * (event.after - event.before), abs=4e-3
+        )  # and weight in three steps
+
+
+def test_thinned_runs_have_no_ledger_and_their_events_say_so():
+    ball = ss.benchmarks.bouncing_ball()
+    thinned = ss.solve(ball, 0.6, 1e-3, save_every=10)
+    with pytest.raises(ss.OptionError, match="10 steps apart.*save_every=1"):
+        ss.energy_ledger(thinned, ball)
+    assert "rows are 10 steps apart" in str(ss.events(thinned))
+    assert "steps apart" not in str(ss.events(ss.solve(ball, 0.6, 1e-3)))

@@ -370,3 +370,32 @@ def test_a_stepper_cannot_be_pickled():
         pytest.raises(ss.OptionError, match="cannot be pickled or copied; keep sim.state"),
     ):
         pickle.dumps(sim)
+
+
+def whirl() -> ss.System:
+    """A mass on a string, which a force pulls so hard that a step of 0.12 s has no solution."""
+    s = ss.System("whirl")
+    mass = s.add(ss.PointMass("mass", mass=1.0, position=[1, 0], velocity=[0, 1.0]))
+    s.add(ss.Rod("string", ss.ground.point(0, 0), mass.point()))
+    F = s.parameter("F", 0.0)
+    s.add(ss.Force("pull", mass.point(), [0, F]))
+    return s
+
+
+def test_the_error_of_a_step_knows_where_the_stepper_is():
+    with ss.stepper(whirl(), dt=0.12) as sim:
+        sim.step(3)
+        sim.set(F=1e4)
+        with pytest.raises(ss.ConvergenceError, match=r"step 4, from t = 0.36 to 0.48") as caught:
+            sim.step(10)
+    assert caught.value.time == pytest.approx(0.36)
+    assert caught.value.solution.t == pytest.approx([0.36])
+
+
+def test_the_error_of_a_run_has_every_step_before():
+    pull = ss.SampledController(lambda t, q, u: {"F": 0.0 if t < 0.5 else 1e4}, period=0.12)
+    with ss.stepper(whirl(), dt=0.12, controllers=[pull]) as sim:
+        sim.step(3)
+        with pytest.raises(ss.ConvergenceError, match=r"step 6, from t = 0.6 to 0.72") as caught:
+            sim.run(2.0)
+    assert caught.value.solution.t == pytest.approx([0.36, 0.48, 0.6])

@@ -16,6 +16,7 @@ from stickslip._version import __version__
 from stickslip.cone import Cone
 from stickslip.engine.state import State
 from stickslip.errors import (
+    AngleWarning,
     CacheWarning,
     ConvergenceError,
     EnergyWarning,
@@ -156,6 +157,7 @@ __all__ = [
     "METHODS",
     "NORMS",
     "Angle",
+    "AngleWarning",
     "Bar",
     "Beam",
     "Box",

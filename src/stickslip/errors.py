@@ -43,6 +43,10 @@ class ImpactWarning(UserWarning):
     """Contacts that jam have impacted without their restitution, with which a step has no solution."""
 
 
+class AngleWarning(UserWarning):
+    """A spring, a motor or a stop in space was taken past half a turn, where the angle that it sees jumps."""
+
+
 class CacheWarning(UserWarning):
     """Compiled code cannot be kept where it is wanted."""
 

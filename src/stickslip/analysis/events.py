@@ -4,7 +4,9 @@ A scheme that captures events does not report them; they are read off the trajec
 
 - A contact gains the speed v_res = 2 a dt in two steps by itself, with the median a of |d gap_dot/dt| over the steps
   in which it carries nothing. What happens at lower speeds cannot be told from persistent contact.
-- impact: a percussion P_N acts in a step that begins with an approach faster than v_res.
+- impact: a percussion P_N acts in a step that begins with an approach faster than v_res. Where the velocity still jumps in the
+  step after it, velocities are means over several steps (schatzman-paoli): then consecutive steps are one impact, and what
+  the velocity jumps to counts as the one after it.
 - closed: from a percussion with |gap_dot| <= v_res after it, as long as |gap_dot| stays so low and percussions act or
   the gap is below v_res dt. closing and opening are the changes.
 - A closed contact sticks where |slip| is below 1 % of the median change of slip a step, and slips elsewhere. stick,
@@ -85,6 +87,7 @@ class Events(ShownAsText, Sequence[Event]):
 
     all: tuple[Event, ...]
     accumulations: tuple[Accumulation, ...] = field(default=())
+    every: int = 1  # steps between two rows of the solution (`save_every`)
 
     @overload
     def __getitem__(self, index: int) -> Event: ...
@@ -92,7 +95,7 @@ class Events(ShownAsText, Sequence[Event]):
     def __getitem__(self, index: slice) -> Events: ...
     def __getitem__(self, index: int | slice) -> Event | Events:
         if isinstance(index, slice):
-            return Events(self.all[index], self.accumulations)
+            return Events(self.all[index], self.accumulations, self.every)
         return self.all[index]
 
     def __len__(self) -> int:
@@ -105,12 +108,12 @@ class Events(ShownAsText, Sequence[Event]):
         """The events of one kind, or at one contact, or both.
 
         >>> Events(()).of("impact")
-        Events(all=(), accumulations=())
+        Events(all=(), accumulations=(), every=1)
         """
         if kind is not None and kind not in KINDS:
             raise ValueError(f"there are no events of the kind {kind!r}; there are {', '.join(KINDS)}")
         chosen = tuple(e for e in self.all if kind in (None, e.kind) and contact in (None, e.contact))
-        return Events(chosen, tuple(a for a in self.accumulations if contact in (None, a.contact)))
+        return Events(chosen, tuple(a for a in self.accumulations if contact in (None, a.contact)), self.every)
 
     @property
     def times(self) -> np.ndarray:
@@ -126,6 +129,10 @@ class Events(ShownAsText, Sequence[Event]):
         for a in self.accumulations:
             lines.append(
                 f"{a.time:9.6f}  accumulation of impacts at {a.contact}, from {a.impacts} impacts, ratio {a.ratio:.4f}"
+            )
+        if self.every > 1:
+            lines.append(
+                f"rows are {self.every} steps apart: velocities before and after are those of rows, not of the step"
             )
         return "\n".join(lines)
 
@@ -160,7 +167,8 @@ def events(solution: Solution) -> Events:
         found += _friction(solution, k, active, closing_times)
     order = {kind: k for k, kind in enumerate(KINDS)}
     found.sort(key=lambda e: (e.time, e.step, order[e.kind]))
-    return Events(tuple(found), tuple(sorted(accumulations, key=lambda a: a.time)))
+    every = int(solution.provenance.get("save_every", 1))
+    return Events(tuple(found), tuple(sorted(accumulations, key=lambda a: a.time)), every)
 
 
 def _tolerance(solution: Solution) -> float:
@@ -171,15 +179,35 @@ def _normal_contact(solution: Solution, k: int) -> tuple[list[Event], np.ndarray
     """Impacts of a contact, and whether it is closed, at every time."""
     t, gap, v, P = solution.t, solution.gap[:, k], solution.gap_dot[:, k], solution.P_N[:, k]
     dt = np.diff(t)
-    struck, closed, carries = _closed(solution, k)
+    struck, closed, carries, v_res = _closed(solution, k)
     impacts = []
-    for i in np.flatnonzero(struck):
+    for first, last in _single_impacts(struck, carries, v, v_res):
+        i, end = first, last if carries[last] else last - 1
         acceleration = (v[i - 1] - v[i - 2]) / dt[i - 2] if i > 1 and not carries[i - 1] else 0.0
         time = float(t[i - 1] + _time_to_zero(gap[i - 1], v[i - 1], acceleration, dt[i - 1]))
-        impacts.append(
-            Event(time, "impact", solution.names.contacts[k], int(i), float(P[i]), float(v[i - 1]), float(v[i]))
-        )
+        percussion, before, after = float(P[i : end + 1].sum()), float(v[i - 1]), float(v[last])
+        impacts.append(Event(time, "impact", solution.names.contacts[k], i, percussion, before, after))
     return impacts, closed
+
+
+def _single_impacts(struck: np.ndarray, carries: np.ndarray, v: np.ndarray, v_res: np.ndarray) -> list[tuple[int, int]]:
+    """For every impact the first row of its step, and the row whose velocity is the one after it.
+
+    >>> struck, v = np.array([0, 1, 1, 0, 0], bool), np.array([-4.0, -2.0, 1.0, 3.0, 3.0])
+    >>> _single_impacts(struck, struck, v, np.full(5, 0.1))
+    [(1, 3)]
+    >>> _single_impacts(struck, struck, np.array([-4.0, -2.0, 1.0, 1.0, 1.0]), np.full(5, 0.1))
+    [(1, 1), (2, 2)]
+    """
+    out: list[tuple[int, int]] = []
+    rows = np.flatnonzero(struck).tolist()
+    for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if rows else []:
+        first, after = int(run[0]), int(run[-1]) + 1
+        if after < len(v) and not carries[after] and v[after] - v[after - 1] > v_res[after]:
+            out.append((first, after))
+        else:
+            out += [(int(i), int(i)) for i in run]
+    return out
 
 
 def _with_landings(impacts: list[Event], name: str, landed: list[Landing], P: np.ndarray) -> list[Event]:
@@ -191,8 +219,8 @@ def _with_landings(impacts: list[Event], name: str, landed: list[Landing], P: np
     return sorted(impacts + more, key=lambda e: e.step)
 
 
-def _closed(solution: Solution, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """At every time: does the step that ends there bring an impact, is the contact closed, does it carry a percussion?"""
+def _closed(solution: Solution, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """At every time: does the step that ends there bring an impact, is the contact closed, does it carry? And v_res."""
     t, gap, v, P = solution.t, solution.gap[:, k], solution.gap_dot[:, k], solution.P_N[:, k]
     dt, dv = np.diff(t), np.diff(v)
     carries = np.concatenate([[False], P[1:] > 1e-10 * P.max(initial=0.0)])
@@ -203,7 +231,7 @@ def _closed(solution: Solution, k: int) -> tuple[np.ndarray, np.ndarray, np.ndar
     v_res = np.maximum(2 * a * np.concatenate([dt[:1], dt]), _tolerance(solution))
     struck = np.concatenate([[False], carries[1:] & (v[:-1] < -v_res[1:])])
     near = gap <= np.maximum(v_res * np.concatenate([dt[:1], dt]), _tolerance(solution))
-    return struck, _from_first(carries, (np.abs(v) <= v_res) & (carries | near)), carries
+    return struck, _from_first(carries, (np.abs(v) <= v_res) & (carries | near)), carries, v_res
 
 
 def contact_states(solution: Solution) -> np.ndarray:
@@ -221,7 +249,7 @@ def contact_states(solution: Solution) -> np.ndarray:
     if len(solution) < 2:
         return states
     for k in range(len(names.contacts)):
-        struck, closed, carries = _closed(solution, k)
+        struck, closed, carries, _ = _closed(solution, k)
         states[:, k] = np.where(closed & carries, 2, 0)
         if k in names.friction_contact:
             element = names.friction_contact.index(k)

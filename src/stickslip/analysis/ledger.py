@@ -142,6 +142,11 @@ def energy_ledger(solution: Solution, system: System) -> EnergyLedger:
     if not isinstance(solution, Solution) or not isinstance(system, System):
         raise OptionError(f"energy_ledger needs a Solution and its System, got {solution!r} and {system!r}")
     work, names = work_of_steps(solution, system), solution.names
+    if (every := int(solution.provenance.get("save_every", 1))) > 1:
+        raise OptionError(
+            f"the rows of this solution are {every} steps apart, and the work of percussions between them is not known; an "
+            "energy ledger needs save_every=1"
+        )
     pairs, impacts, friction = work_of_detected(solution)
     work["impacts"], work["friction"] = np.hstack([work["impacts"], impacts]), np.hstack([work["friction"], friction])
     return EnergyLedger(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import pi
 from typing import Any
 
 from stickslip.cone import Cone
@@ -114,10 +115,34 @@ class Limits(Described):
         }
         # An angle in space is measured from the middle of its range, so that its jump lies opposite to it.
         middle = sum(ends.values()) / len(ends)
+        if x.turn is not None:
+            self._within_a_turn({key: float(system.initial_value(end)) for key, end in ends.items()})
         for key, end in ends.items():
             beyond = x.minus(middle) - (end - middle)
             gap = beyond if key == "lower" else -beyond
             equations.contact(gap=gap, restitution=e_N, name=f"{self.name}.{key}")
+
+    def _within_a_turn(self, ends: dict[str, float]) -> None:
+        """Refuse stops that an angle in space, known only up to whole turns, does not reach."""
+        if len(ends) == 2 and ends["upper"] - ends["lower"] >= 2 * pi:
+            raise ModelError(
+                f"limits {self.name!r}: in space an angle is known only up to whole turns, so its stops must lie less than a "
+                f"turn apart; lower = {ends['lower']:g} and upper = {ends['upper']:g} do not"
+            )
+        if len(ends) == 1 and abs(*ends.values()) >= pi:
+            key, end = next(iter(ends.items()))
+            raise ModelError(
+                f"limits {self.name!r}: in space an angle is known only between -pi and pi, so a single stop must lie there; "
+                f"{key} = {end:g} does not. Give both stops, less than a turn apart"
+            )
+
+    def half_turns(self, system: System) -> list[tuple[Scalar, ...]]:
+        """Of a single stop: what it sees of an angle in space. Of two, the jump lies behind them."""
+        if None not in (self.lower, self.upper):
+            return []
+        key, end = ("upper", self.upper) if self.lower is None else ("lower", self.lower)
+        x = self.measure.quantity(system, self.name)
+        return x.seen(lambda angle: angle, system.parameter(f"{self.name}.{key}", end))
 
 
 class Friction(Described):

@@ -115,6 +115,13 @@ class SpringDamper(Described):
             "force": Sensor(column(k * stretched + d * x.rate - extra), FORCE_UNITS[unit]),
         }
 
+    def half_turns(self, system: System) -> list[tuple[Scalar, ...]]:
+        """What it sees of an angle in space, and the force that it makes of it."""
+        x, k, _, x_0, _ = self._pieces(system)
+        law = self.law
+        own = [] if law is None else x.seen(lambda angle: law(angle, x.rate))
+        return [*x.seen(lambda angle: k * angle, x_0), *own]
+
     def _pieces(self, system: System) -> tuple[Quantity, Scalar, Scalar, Scalar, Scalar]:
         """Measure, stiffness, damping, rest length, and the force of the law."""
         x = self.measure.quantity(system, self.name)
@@ -148,6 +155,11 @@ class Motor(Described):
     def sensors(self, system: System) -> dict[str, Sensor]:
         """Its force, positive in the direction in which the measure grows."""
         return {"force": Sensor(column(self._drive(system)[1]), FORCE_UNITS[self.measure.unit])}
+
+    def half_turns(self, system: System) -> list[tuple[Scalar, ...]]:
+        """What it sees of an angle in space, and the force that it makes of it."""
+        x, force = self.measure.quantity(system, self.name), self.force
+        return x.seen(lambda angle: force(TIME, angle, x.rate)) if callable(force) and not is_symbolic(force) else []
 
     def _drive(self, system: System) -> tuple[Quantity, Scalar]:
         x = self.measure.quantity(system, self.name)

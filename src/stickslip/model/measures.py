@@ -60,6 +60,18 @@ class Quantity:
         """Zero where value and target are equal: their difference, or its sine, which knows no jump from pi to -pi."""
         return self.length - target if self.turn is None else self._turned(target)[1]
 
+    def seen(
+        self, force: Callable[[Scalar], Scalar], zero: Scalar = 0.0
+    ) -> list[tuple[Scalar, Scalar, Scalar, Scalar]]:
+        """What a part that sees it counted from `zero` tells `solve.half_turns`: the angle, its rate, by how much the force
+        changes with a whole turn, and its size. Nothing where turns are counted.
+        """
+        if self.turn is None:
+            return []
+        x = self.minus(zero)
+        now, then = force(x), force(x + 2 * np.pi)
+        return [(x, self.rate, then - now, now * now + then * then)]
+
     def _turned(self, target: Scalar) -> tuple[Scalar, Scalar]:
         (c, s), (c_t, s_t) = self.turn or (1.0, 0.0), (cos(target), sin(target))
         return c * c_t + s * s_t, s * c_t - c * s_t

@@ -23,6 +23,7 @@ from stickslip.solve.alarm import warn_of_jams
 from stickslip.solve.checks import check_capability, check_start
 from stickslip.solve.continued import continued
 from stickslip.solve.detecting import DetectingRun
+from stickslip.solve.half_turns import warn_of_half_turns
 from stickslip.solve.keeping import selection
 from stickslip.solve.options import (
     as_float,
@@ -226,6 +227,7 @@ class Case:
             warn_of_energy(solution, system)
         if run.complete and scheme.facts.order is not None and scheme.facts.friction and solution.holds("P_N"):
             warn_of_steep_friction(ready, solution, values, dt)
+        warn_of_half_turns(ready, system, solution, given)
         warn_of_jams(run)
         if out is None and chosen is not None:
             solution = chosen.of(solution)

@@ -28,6 +28,7 @@ from stickslip.solve.checks import check_capability, check_start, checked_parame
 from stickslip.solve.continued import continued
 from stickslip.solve.controllers import Controllers, SampledController
 from stickslip.solve.detecting import DetectingRun
+from stickslip.solve.half_turns import warn_of_half_turns
 from stickslip.solve.options import as_float, contact_solver, is_number, positive, subdivides, vector_of, whole
 from stickslip.solve.prepared import Prepared, prepare, program_of
 from stickslip.solve.provenance import described
@@ -215,6 +216,7 @@ class Stepper:
         left = whole(n=n)
         while left:
             left -= len(self._piece(left)[0].results)
+            self._complain()
 
     def run(self, t_end: float, *, stop: Any = None, save_every: int = 1) -> Solution:
         """Advance to t_end, or until the expression `stop` changes its sign; the solution of this piece of the motion.
@@ -256,7 +258,9 @@ class Stepper:
         }
         if self.system.switches:
             about["varying"] = {name: name for name in self.system.switches}
-        return record.solution(self._ready, values, about, changes)
+        solution = record.solution(self._ready, values, about, changes)
+        warn_of_half_turns(self._ready, self.system, solution, given)
+        return solution
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
@@ -268,7 +272,7 @@ class Stepper:
             steps = math.ceil((t_end - run.t) / run.clock.step - ROUNDING)
             state, done, row = run.state, run.done, run.row
             rows, columns = self._piece(steps if watch is None else min(steps, WATCHED))
-            if watch is not None:
+            if watch is not None and len(rows.results):
                 seen = np.sign(watch(np.vstack([row, widened(rows.results, columns, row.size)])))
                 crossed = np.flatnonzero((seen[:-1] != 0) & (seen[1:] != seen[:-1]))
                 if crossed.size:  # back to before the step in which it happens, and then as far as the event
@@ -279,6 +283,7 @@ class Stepper:
                         record.take(run.step(k))
                     rows, columns = self._event(watch, seen[k]), None
             record.take(rows, columns)
+            self._complain(record)
         return stopped
 
     def _piece(self, n: int) -> tuple[Rows, np.ndarray | None]:
@@ -289,16 +294,18 @@ class Stepper:
         at = run.first + run.done
         for k in self._controllers.due(at):
             self.set(self._controllers.outputs(k, self.t, self.q, self.u, self.system.parameters))
-        rows = run.rows(min(n, self._controllers.until_next(at), CHUNK_ROWS))
-        self._complain()
-        return rows
+        return run.rows(min(n, self._controllers.until_next(at), CHUNK_ROWS))
 
-    def _complain(self) -> None:
+    def _complain(self, record: Recorder | None = None) -> None:
+        """Raise the error of a step that could not be solved, with what `record` has up to there, or the present row."""
         run = self._run
         self._jammed_at = warn_of_jams(run, self._jammed_at)
         if run.failure is not None:
             values = run.memory[: len(self._index)].copy()
-            solution = Recorder(run).solution(self._ready, values, {})
+            if record is None:
+                run.first_row = run.row.copy()
+            about = {"system": self.system.name, "method": self._scheme.name, "dt": run.clock.step, "complete": False}
+            solution = (record or Recorder(run)).solution(self._ready, values, about)
             error = convergence_error(run, self._ready, values, solution, run.first + run.done)
             run.failure = None
             raise error
