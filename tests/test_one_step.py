@@ -16,7 +16,7 @@ import stickslip as ss
 from stickslip.nonsmooth import SOLVERS, contacts, from_bodies, load_fclib, save_fclib, solve
 from stickslip.nonsmooth.examples import brick_wall, hit_stack, random_contacts, tower
 from stickslip.nonsmooth.jam import jam_of
-from stickslip.nonsmooth.laws import derivative, project
+from stickslip.nonsmooth.laws import derivatives, project
 from stickslip.nonsmooth.magnify import disagreement, magnified
 from stickslip.nonsmooth.modes import enumerate_modes, mode_count
 from stickslip.nonsmooth.path import _evaluate, _form, path_to_solution
@@ -262,7 +262,7 @@ def test_derivative_of_the_projection():
     """Against central differences, on every branch."""
     problem, rng = tower(3, mu=0.7), np.random.default_rng(2)
     laws, n = problem.laws, problem.n_rows
-    y, p, beta, C = rng.normal(size=n), np.empty(n), rng.uniform(0.5, 2, n), np.empty((6, 6))
+    y, p, beta, C = rng.normal(size=n), np.empty(n), rng.uniform(0.5, 2, n), np.empty((laws.element.size - 1, 6, 6))
     branch = np.empty(laws.kind.size, np.int64)
 
     def projected(y):
@@ -272,10 +272,10 @@ def test_derivative_of_the_projection():
 
     project(laws, y, p, branch)
     assert set(branch) == {0, 1, 2}
+    derivatives(laws, y, p, branch, beta, C)
     for e, rows in enumerate(elements_rows(laws)):
-        derivative(laws, e, y, p, branch, beta, C)
         numeric = np.array([(projected(y + d) - projected(y - d))[rows] / 2e-6 for d in 1e-6 * np.eye(n)[rows]]).T
-        assert np.allclose(C[:3, :3], numeric * beta[rows], atol=1e-6)
+        assert np.allclose(C[e, :3, :3], numeric * beta[rows], atol=1e-6)
 
 
 # -- files -------------------------------------------------------------------------------------------------------------

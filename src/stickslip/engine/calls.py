@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from stickslip.engine.attempts import CHEAP
+from stickslip.engine.attempts import CHEAP, MANY
 from stickslip.engine.failure import NEWTON
 from stickslip.engine.fields import EARLY, PLASTIC
 from stickslip.engine.jams import JAMMED
@@ -14,7 +14,7 @@ from stickslip.engine.program import Program
 from stickslip.errors import OptionError
 
 # As in engine.work, which loads the compiler.
-INSTRUCTION, RESUMED, WIDER = 0, 3, 5
+INSTRUCTION, RESUMED, WIDER, KEPT, REDUNDANT = 0, 3, 5, 6, 7
 GO_ON, STOPPED, SOLVED_ELSEWHERE = 1, 2, 3
 MOST_DENSE = 3000  # unknowns of a linearised problem that is solved as a dense one
 MOST_TRIED = 8000  # unknowns, beyond which only one attempt follows sweeps: all of them take minutes, and found nothing
@@ -31,6 +31,7 @@ class LoopCalls:
     clock: Any
     crowd: Any  # solves stages with many contacts, where there are (`engine.crowd`)
     jammed_at: float | None = None  # end of the first step in which contacts gave up their restitution
+    by_bodies: np.ndarray  # of each stage: whether other solvers come after the first attempt (`engine.by_bodies`)
     rescued_by: dict[str, int]  # how often which solver found what Newton's method did not
     solver: str  # of stages with contacts: "auto", or the only one that is asked
     _iterations: np.ndarray
@@ -64,7 +65,7 @@ class LoopCalls:
         """
         from stickslip.engine.advance import allow_sweeps, run_steps
 
-        clock, done, tried = self.clock._replace(row=first), first, 0
+        clock, done, tried, on_graph = self.clock._replace(row=first), first, 0, False
         tables, stats, signals = self.tables, (self._iterations, self._residuals), self.work.signals
         if self.work.nap[0] and not np.array_equal(self.memory[: self._seen.size], self._seen):
             self._awake()  # parameters have changed
@@ -72,10 +73,11 @@ class LoopCalls:
         evaluate = None if self.crowd is None else self.options._replace(attempt_1=1, iterations=-1)
         if self.solver != "auto":
             cheap = self.options if self.solver == NEWTON else self.options._replace(attempt_1=0)
-        options, where, rescuer = evaluate or cheap, (-1, -1), ""
+        first_try = cheap._replace(many=MANY) if self.by_bodies.any() and self.solver == "auto" else cheap
+        options, where, rescuer = evaluate or first_try, (-1, -1), ""
         signals[RESUMED] = signals[WIDER] = 0
         while True:
-            alone = self._excepted or options is not cheap
+            alone = self._excepted or options is not first_try
             until, passed = done + 1 if alone else last, int(self.work.solved_by[0])
             done, failed = run_steps(
                 tables,
@@ -99,7 +101,7 @@ class LoopCalls:
             if failed < 0 and self._excepted:
                 self._excepted, self.memory[self.program.layout.places(EARLY, PLASTIC)] = False, 0.0
             if failed < 0 and alone and done == until < last and not signals[WIDER]:
-                options = cheap  # what one step needed the next one may not
+                options = first_try  # what one step needed the next one may not
                 continue
             if failed < 0 or signals[RESUMED] != STOPPED:  # what does not settle in turn cannot be resumed
                 return done, failed
@@ -118,13 +120,18 @@ class LoopCalls:
                 signals[RESUMED], errors = SOLVED_ELSEWHERE, self._residuals[done - first]
                 errors[-2:] = np.maximum(errors[-2:], self.work.errors)
                 continue
-            tried = tried + 1 if where == (done, signals[INSTRUCTION]) else 1
+            if where != (done, signals[INSTRUCTION]):
+                tried, on_graph = int(signals[KEPT] < options.many) - 1, False
+            tried += 1
             where, size = (done, int(signals[INSTRUCTION])), int(tables.problems[failed]["n"])
-            if tried == 1 and self.crowd is not None and size > MOST_DENSE:
+            if tried == 0:
+                rescuer = self._solve_by_bodies(failed)
+                options, on_graph = first_try if rescuer else cheap, True
+            elif tried == 1 and self.crowd is not None and size > MOST_DENSE:
                 self._give_up_sweeps(failed)
                 tried = 2 if size < MOST_TRIED else 3  # nothing has changed for the cheap attempts
             elif tried == 1:
-                rescuer = self._rescue(failed)
+                rescuer = ("" if on_graph else self._solve_by_bodies(failed)) or self._rescue(failed)
                 options = cheap
             if tried == 2:
                 self.memory[self.program.layout.places(PLASTIC)] = 0.0  # restitution is not given up in vain
@@ -162,6 +169,17 @@ class LoopCalls:
         self._iterations[row, k] += len(self._trouble.solvers)
         self._residuals[row, k] = self._trouble.residual
         return float(self._trouble.residual)
+
+    def _solve_by_bodies(self, failed: int) -> str:
+        """Solve a stage of free bodies, if it is one, on their graph; by what."""
+        from stickslip.engine.by_bodies import solve_by_bodies
+
+        if not self.by_bodies[failed]:
+            return ""
+        if not solve_by_bodies(self.tables, failed, self.memory, self.work, self.options):
+            return ""
+        self.work.signals[REDUNDANT] = 1
+        return "robust"
 
     def _rescue(self, failed: int) -> str:
         """Find a better start for a stage that the compiled attempts did not solve; by what, if it looks like a solution."""

@@ -7,7 +7,7 @@ is zero.
 from __future__ import annotations
 
 from stickslip.engine.tables import DENSE, FEW, SPARSE, Tables
-from stickslip.engine.work import DEPENDENT, IDLE, SOLVE_ISLANDS, Work
+from stickslip.engine.work import DEPENDENT, IDLE, KEPT, SOLVE_ISLANDS, Work
 from stickslip.jit import jit_inline
 from stickslip.native.call import call_apart
 from stickslip.nonsmooth.cones import BALL, CLOSED, OFF, OPEN, SLIP, VALUES, cone_weights, slip_weights
@@ -174,6 +174,7 @@ def newton_step(tables: Tables, k: int, work: Work, soft: float) -> bool:
     m, band = keep_unknowns(tables, k, work), problem.band
     if band == SPARSE and m < FEW:  # most contacts are open
         band = DENSE
+    work.signals[KEPT] = m
     compliance, threshold, solved = soft, SINGULAR, False
     for _ in range(2):
         count = fill(tables, k, work, m, compliance, band == SPARSE)

@@ -17,7 +17,7 @@ from stickslip.engine.linearise import COMPLIANCE, fill, keep_unknowns
 from stickslip.engine.residual import call_kernels, set_residual
 from stickslip.engine.tables import SPARSE, Tables
 from stickslip.engine.work import IDLE, Options, Work
-from stickslip.jit import jit_bare, records
+from stickslip.jit import Direct, jit_bare, records
 from stickslip.nonsmooth.cones import CONE, NORMAL, OFF
 from stickslip.nonsmooth.foreign import cone_at
 from stickslip.nonsmooth.laws import MOST_ROWS, Laws
@@ -41,12 +41,12 @@ def evaluate_all(tables: Tables, k: int, memory: np.ndarray, work: Work, fresh: 
 
 
 @jit_bare
-def _linearise(tables: Tables, k: int, memory: np.ndarray, work: Work) -> tuple[int, int]:
+def _linearise(tables: Tables, k: int, memory: np.ndarray, work: Work, compliance: float) -> tuple[int, int]:
     """The linear system with all laws closed; unknowns and entries, or -1 if there are no laws that can be closed."""
     if not close_all(tables, k, memory, work):
         return -1, 0
     m = keep_unknowns(tables, k, work)
-    return m, fill(tables, k, work, m, COMPLIANCE, tables.problems[k].band == SPARSE)
+    return m, fill(tables, k, work, m, compliance, tables.problems[k].band == SPARSE)
 
 
 FOUND = np.dtype(
@@ -92,12 +92,12 @@ class LocalProblem(NamedTuple):
 
 def evaluate_stage(tables: Tables, k: int, memory: np.ndarray, work: Work, options: Options, fresh: bool) -> float:
     """Kernels, branches and the residual at the values in the memory; its size."""
-    return float(evaluate_all(tables, k, memory, work, fresh, options.prox))
+    return float(_evaluate(tables, k, memory, work, fresh, options.prox))
 
 
 def local_problem(tables: Tables, k: int, memory: np.ndarray, work: Work) -> LocalProblem | None:
     """The problem at the values that were last evaluated; None for a stage without laws."""
-    m, count = _linearise(tables, k, memory, work)
+    m, count = linear_system(tables, k, memory, work, COMPLIANCE)
     if m < 0:
         return None
     x, stage = work.x, tables.problems[k]
@@ -199,22 +199,30 @@ def _collect(tables: Tables, k: int, work: Work, laws: np.ndarray, index: np.nda
     return found
 
 
-def _laws(tables: Tables, k: int, work: Work) -> list[LocalLaw]:
-    """The laws with branches that apply and whose unknowns are kept, in the order of the stage."""
+def found_laws(tables: Tables, k: int, work: Work) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The laws with branches that apply and whose unknowns are kept (FOUND), and what their radii depend on."""
     stage, most, couplings = tables.problems[k], 0, 0
     for group in tables.groups[stage["group_0"] : stage["group_1"]]:
         laws, count = tables.laws[int(group["law"]) : int(group["law_1"])], int(tables.kinds[group["kind"]]["count"])
         most, couplings = most + count * len(laws), couplings + count * int((laws["radius_end"] - laws["z_end"]).sum())
     table, index, value = records(np.zeros(most, FOUND)), np.zeros(couplings, np.int64), np.zeros(couplings)
-    outputs, count = work.outputs, _collect(tables, k, work, table, index, value)
+    return table[: collect(tables, k, work, table, index, value)], index, value
+
+
+def _laws(tables: Tables, k: int, work: Work) -> list[LocalLaw]:
+    """The same one by one, in the order of the stage."""
+    (table, index, value), outputs = found_laws(tables, k, work), work.outputs
     pairs = list(zip(index.tolist(), value.tolist(), strict=True))
     return [
         LocalLaw(
             *(first, size, kind, outputs[z : z + size].copy(), slope, radius, tuple(pairs[begin:end]), cone),
             outputs[further : further + n_further].copy(),
         )
-        for first, size, kind, cone, z, further, n_further, begin, end, slope, radius in table[:count].tolist()
+        for first, size, kind, cone, z, further, n_further, begin, end, slope, radius in table.tolist()
     ]
+
+
+linear_system, collect, _evaluate = Direct(_linearise), Direct(_collect), Direct(evaluate_all)
 
 
 def _elements(laws: list[LocalLaw]) -> tuple[list[LocalLaw], list[int]]:

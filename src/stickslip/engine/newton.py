@@ -21,7 +21,9 @@ from stickslip.engine.work import (
     CONTACT_STEP,
     DEPENDENT,
     IDLE,
+    KEPT,
     LEAST_FORCES,
+    REDUNDANT,
     SOLVE_ISLANDS,
     SOLVE_STAGE,
     Options,
@@ -43,6 +45,7 @@ GUESS = 1e-3
 
 EXCHANGES = 3  # of percussions for those of minimum norm, in one stage
 SOFTEST = 0.1  # compliance that follows the residual
+SHORT = 3  # iterations of many unknowns in which the residual does not fall, before another solver is asked
 
 # What is tried, one after another, until Newton's method converges. `cold`: percussions start from zero. `sweeps`: so many
 # steps are first taken by Gauss-Seidel over contacts. `soft`: compliance of constraints, so that forces which nearly cancel
@@ -130,12 +133,14 @@ def solve_stage(
     declared = (
         tables.problems[k].dependent == 1
     )  # constraints always do; contacts depend on each other only for a while
-    dependent = declared
+    elsewhere = work.signals[REDUNDANT] == 1
+    work.signals[KEPT] = work.signals[REDUNDANT] = 0
+    dependent = declared or elsewhere
     number, again = options.attempt_0, False
     most = min(options.attempt_1, ATTEMPTS.size)
     if most == 0 and not _has_laws(tables, k):
         most = ATTEMPTS.size
-    while number < most:
+    while number < most and (number == 0 or work.signals[KEPT] < options.many):
         attempt, fine = ATTEMPTS[number], finer
         if number > 0 or again:
             back_to_start(tables, k, memory, work, 1.0 - attempt.cold)
@@ -145,7 +150,7 @@ def solve_stage(
             error = set_residual(tables, k, memory, work)
             best = min(best, error)
             if error < options.tolerance * (guess if iteration == 0 else 1.0):
-                improve = dependent and 0 < iteration < last
+                improve = dependent and (iteration > 0 or elsewhere) and iteration < last
                 if improve and not finer and error > GUESS * options.tolerance:
                     finer = True  # what positions miss makes dependent constraints contradict each other
                 else:
@@ -158,7 +163,8 @@ def solve_stage(
                         return True
             stalled = 0 if error < 0.9 * least else stalled + 1
             least = min(least, error)
-            if error == np.inf or iteration == last or stalled == attempt.stalled:
+            patience = attempt.stalled if work.signals[KEPT] < options.many else min(SHORT, attempt.stalled)
+            if error == np.inf or iteration == last or stalled >= patience:
                 break
             soft = attempt.soft if attempt.soft >= 0.0 else min(SOFTEST, -attempt.soft * error)
             if iteration < attempt.sweeps:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from stickslip.engine.attempts import named_counts
+from stickslip.engine.attempts import named_counts, stages_by_bodies
 from stickslip.engine.calls import WIDER, LoopCalls
 from stickslip.engine.detected import own_tables
 from stickslip.engine.failure import Failure, Reached, failure_of, jam_in, unclosed
@@ -24,6 +24,7 @@ from stickslip.engine.state import State
 from stickslip.engine.subdivide import subdivided
 from stickslip.engine.watch import STRIDE
 
+BY_BODIES = "by bodies"  # what a program keeps: stages for solvers on the graph of bodies
 PACE = "pace"  # what a program keeps: seconds of a step of the last run
 FIRST_ROWS = 512  # of the first chunk: a run may be slower than the one before, and wants to be interrupted
 NOTHING = np.zeros((0, 4), np.int64)  # a program without instructions
@@ -80,6 +81,9 @@ class ProgramRun(LoopCalls):
 
         self.program, self.tables, self.stages = program, program.tables, program.solved
         self.n_residuals = program.n_residuals
+        if BY_BODIES not in program.kept:
+            program.kept[BY_BODIES] = stages_by_bodies(program)
+        self.by_bodies = program.kept[BY_BODIES]
         self.memory, self.work = blank_memory(program, self._sizes), workspace(program)
         self._blank: np.ndarray | None = None
         if self._sizes is not None:

@@ -22,7 +22,8 @@ class Options(NamedTuple):
     parameter (0: scaled automatically).
 
     attempt_0, attempt_1: the range of attempts that are made (`newton.ATTEMPTS`); with none, the loop stops at every stage with
-    contacts or friction.
+    contacts or friction. many: where the linear system has so many unknowns, the first attempt is the only one, and a short
+    one.
     """
 
     tolerance: float
@@ -30,6 +31,7 @@ class Options(NamedTuple):
     prox: float
     attempt_0: int = 0
     attempt_1: int = 1000
+    many: int = 2**62
 
 
 # What belongs to an unknown and to its row: residual, step, pivot (diagonal of the Jacobian); scale of the row (1/diagonal, or
@@ -83,8 +85,9 @@ class Work(NamedTuple):
 # Signals between the loop and those who call it again after a stage could not be solved: the instruction to go on with, its
 # cycles and changes; RESUMED is STOPPED where the loop stopped at a stage, GO_ON where it is to go on there, SOLVED_ELSEWHERE
 # where it is to go on after it. DEPENDENT: the last linear system was singular. WIDER: the last step has a percussion that
-# rows of results leave out.
-INSTRUCTION, IN_CYCLES, IN_CHANGES, RESUMED, DEPENDENT, WIDER = range(6)
+# rows of results leave out. KEPT: unknowns of the last linear system. REDUNDANT: the stage with which the loop goes on was
+# solved elsewhere, and its percussions are not those of minimum norm.
+INSTRUCTION, IN_CYCLES, IN_CHANGES, RESUMED, DEPENDENT, WIDER, KEPT, REDUNDANT = range(8)
 GO_ON, STOPPED, SOLVED_ELSEWHERE = 1, 2, 3
 
 SOLVE_STAGE, CONTACT_STEP, SOLVE_ISLANDS, LEAST_FORCES = range(4)
@@ -125,7 +128,7 @@ def scratch(program: Program) -> Work:
         sweep=zeros(size.unknowns),
         rows=zeros(size.unknowns, np.int64),
         columns=zeros(size.unknowns, np.int64),
-        signals=np.zeros(6, np.int64),
+        signals=np.zeros(8, np.int64),
         solved_by=np.zeros(32, np.int64),
         apart=np.zeros(4, np.int64 if COMPILED else object),
         nap=np.zeros(12, np.int64),

@@ -67,6 +67,9 @@ def project(laws: Laws, y: np.ndarray, p: np.ndarray, branch: np.ndarray) -> Non
         elif laws.kind[b] == NORMAL:
             p[i] = project_normal(y[i])
             branch[b] = CLOSED if y[i] > 0.0 else OPEN
+        elif laws.kind[b] == BALL:  # the usual one, without a call that takes all laws with it: twice as fast
+            radius = laws.radius[b] + (laws.mu[b] * p[laws.normal[b]] if laws.normal[b] >= 0 else 0.0)
+            branch[b] = project_ball(y, i, laws.size[b], radius, p)
         else:
             branch[b] = project_friction(laws, b, y, i, _radius(laws, b, p), p)
 
@@ -102,40 +105,37 @@ def _radius(laws: Laws, b: int, p: np.ndarray) -> float:
 
 
 @jit
-def derivative(
-    laws: Laws, e: int, y: np.ndarray, p: np.ndarray, branch: np.ndarray, beta: np.ndarray, C: np.ndarray
-) -> bool:
-    """C = (d project/dy) diag(beta) of element e, a matrix of its rows; False if it is zero."""
-    first, last = laws.element[e], laws.element[e + 1]
-    row, slope, out, any_closed = laws.start[first], np.empty((MOST_ROWS, MOST_ROWS)), np.empty(MOST_ROWS), False
-    C[:, :] = 0.0
-    for b in range(first, last):
-        i, size = laws.start[b] - row, laws.size[b]
-        if branch[b] == OPEN:
-            continue
-        any_closed = True
-        if laws.kind[b] == ZERO or laws.kind[b] == NORMAL:
-            for k in range(i, i + size):
-                C[k, k] = beta[row + k]
-            continue
-        _derive_friction(laws, b, y, _radius(laws, b, p), branch[b], slope, out)
-        for k in range(size):
-            for j in range(size):
-                C[i + k, i + j] = slope[k, j] * beta[row + i + j]
-            n = laws.normal[b]
-            if n >= 0 and p[n] > 0.0:
-                C[i + k, n - row] = out[k] * laws.mu[b] * beta[n]
-    return any_closed
+def derivatives(laws: Laws, y: np.ndarray, p: np.ndarray, branch: np.ndarray, beta: np.ndarray, C: np.ndarray) -> None:
+    """C[e] = (d project/dy) diag(beta) of every element e, a matrix of its rows."""
+    slope, out = np.empty((MOST_ROWS, MOST_ROWS)), np.empty(MOST_ROWS)
+    C[:, :, :] = 0.0
+    for e in range(laws.element.size - 1):
+        first, last = laws.element[e], laws.element[e + 1]
+        row = laws.start[first]
+        for b in range(first, last):
+            start, size, n = laws.start[b], laws.size[b], laws.normal[b]
+            i = start - row
+            if branch[b] == OPEN:
+                continue
+            if laws.kind[b] == ZERO or laws.kind[b] == NORMAL:
+                for k in range(size):
+                    C[e, i + k, i + k] = beta[start + k]
+                continue
+            radius = laws.radius[b] + (laws.mu[b] * p[n] if n >= 0 else 0.0)
+            if laws.kind[b] == BALL or branch[b] != SLIP:
+                derive_ball(y, start, size, radius, branch[b], slope, out)
+            else:
+                _derive_cone(laws, b, y, radius, slope, out)
+            for k in range(size):
+                for j in range(size):
+                    C[e, i + k, i + j] = slope[k, j] * beta[start + j]
+                if n >= 0 and p[n] > 0.0:
+                    C[e, i + k, n - row] = out[k] * laws.mu[b] * beta[n]
 
 
 @jit
-def _derive_friction(
-    laws: Laws, b: int, y: np.ndarray, radius: float, branch: int, slope: np.ndarray, out: np.ndarray
-) -> None:
-    """d project_friction = slope dy + out dradius, for the branch that it took."""
-    if laws.kind[b] == BALL or branch != SLIP:
-        derive_ball(y, laws.start[b], laws.size[b], radius, branch, slope, out)
-        return
+def _derive_cone(laws: Laws, b: int, y: np.ndarray, radius: float, slope: np.ndarray, out: np.ndarray) -> None:
+    """d project_friction = slope dy + out dradius, of a block of the kind CONE that slips."""
     values = np.empty(VALUES)
     _evaluate_cone(laws, b, y, laws.start[b], radius, values)
     derive_cone(values, 0, laws.size[b], slope, out)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stickslip.jit import jit
-from stickslip.nonsmooth.laws import MOST_ROWS, Laws, natural_map
+from stickslip.nonsmooth.laws import Laws, natural_map
 from stickslip.nonsmooth.operator import Operator, unknowns_of, velocities
 
 
@@ -40,7 +40,6 @@ class Scratch(NamedTuple):
     step: np.ndarray
     work: np.ndarray
     branch: np.ndarray
-    C: np.ndarray
 
 
 def scratch(rows: int, unknowns: int, blocks: int) -> Scratch:
@@ -48,9 +47,7 @@ def scratch(rows: int, unknowns: int, blocks: int) -> Scratch:
     by_row = {name: np.zeros(rows) for name in ("u", "y", "p", "z", "best", "best_z", "kept", "beta")}
     by_unknown = {name: np.zeros(unknowns) for name in ("x", "start", "trial", "g", "step")}
     work = np.zeros(max(rows, unknowns))
-    return Scratch(
-        **by_row, **by_unknown, work=work, branch=np.zeros(blocks, np.int64), C=np.zeros((MOST_ROWS, MOST_ROWS))
-    )
+    return Scratch(**by_row, **by_unknown, work=work, branch=np.zeros(blocks, np.int64))
 
 
 @jit

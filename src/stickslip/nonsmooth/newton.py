@@ -18,11 +18,11 @@ import numpy as np
 
 from stickslip.jit import jit
 from stickslip.nonsmooth.krylov import affordable, gmres
-from stickslip.nonsmooth.laws import MOST_ROWS, Laws, derivative, project
+from stickslip.nonsmooth.laws import MOST_ROWS, Laws, derivatives, project
 from stickslip.nonsmooth.measure import Scales, Scratch, error_of, set_beta
 from stickslip.nonsmooth.operator import (
     Operator,
-    add_element,
+    add_elements,
     clear,
     factor_matrix,
     largest,
@@ -68,15 +68,13 @@ def _evaluate(op: Operator, laws: Laws, scales: Scales, r: np.ndarray, x: np.nda
 @jit
 def _direction(op: Operator, laws: Laws, s: Scratch, C: np.ndarray, V: np.ndarray, factored: int) -> tuple[bool, int]:
     """The step s.step, with the factors at hand or with new ones; whether there is one, and factorisations so far."""
-    for e in range(laws.element.size - 1):
-        derivative(laws, e, s.y, s.p, s.branch, s.beta, C[e])
+    derivatives(laws, s.y, s.p, s.branch, s.beta, C)
     for i in range(s.g.size):
         s.step[i] = -s.g[i]
     if factored > 0 and V.shape[0] > 1 and gmres(op, laws, C, s.step, V.shape[0] - 1, V, s.x, s.work):
         return True, factored
     clear(op)
-    for e in range(laws.element.size - 1):
-        add_element(op, laws, e, C[e])
+    add_elements(op, laws, C)
     if not factor_matrix(op):
         return False, factored
     for i in range(s.g.size):

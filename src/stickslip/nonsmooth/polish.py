@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stickslip.nonsmooth.laws import MOST_ROWS, derivative, natural_map, project
+from stickslip.nonsmooth.laws import MOST_ROWS, derivatives, natural_map, project
 from stickslip.nonsmooth.problem import Problem, elements_rows
 
 STEPS = 8
@@ -24,7 +24,12 @@ RANK = 1e-12
 def polish(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, int]:
     """The best of a few steps from r, and how many were taken."""
     laws, scales, n = problem.laws, problem.scales, problem.n_rows
-    y, p, branch, C = np.empty(n), np.empty(n), np.empty(laws.kind.size, np.int64), np.empty((MOST_ROWS, MOST_ROWS))
+    y, p, branch, C = (
+        np.empty(n),
+        np.empty(n),
+        np.empty(laws.kind.size, np.int64),
+        np.empty((laws.element.size - 1, MOST_ROWS, MOST_ROWS)),
+    )
 
     def error(r: np.ndarray) -> float:
         return natural_map(laws, r, problem.velocity_of(r), scales.weight, scales.scale, y, p)
@@ -38,9 +43,9 @@ def polish(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, int
         np.subtract(x, problem.velocity_of(x) / scales.weight, out=y)
         project(laws, y, p, branch)
         J, A = np.eye(n), W - np.eye(n)
-        for e, rows in enumerate(rows_of):
-            derivative(laws, e, y, p, branch, one, C)
-            J[rows] += C[: rows.size, : rows.size] @ A[rows]
+        derivatives(laws, y, p, branch, one, C)
+        for rows, slope in zip(rows_of, C, strict=True):
+            J[rows] += slope[: rows.size, : rows.size] @ A[rows]
         x = x + np.linalg.lstsq(J, p - x, rcond=RANK)[0]
         count += 1
         now = error(x)

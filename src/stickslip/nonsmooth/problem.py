@@ -103,18 +103,10 @@ class Problem:
     @cached_property
     def scales(self) -> Scales:
         """Delassus diagonal per block, and the largest free velocity, which residuals are relative to."""
-        op, free = self.operator, np.empty(self.n_rows)
+        op, units = self.operator, np.ones(self.n_rows) if self.units is None else self.units
         if op.bodies:
-            rows = [(op.G_a, op.F_a, op.a), (op.G_b, op.F_b, np.maximum(op.b, 0))]  # zero where there is no second body
-            of = np.repeat(np.arange(op.a.size), [r.size for r in elements_rows(self.laws)])
-            diagonal = sum(np.einsum("ic,icd,id->i", G, op.M_inverse[body[of]], F) for G, F, body in rows)
-        else:
-            diagonal = np.asarray(self.W.diagonal())
-        x = np.zeros(size_of(op))
-        unknowns_of(op, self.laws, np.zeros(self.n_rows), x, np.zeros(x.size))
-        velocities(op, self.laws, x, free)
-        units = np.ones(self.n_rows) if self.units is None else self.units
-        return scales_of(self.laws, diagonal, free, units, self.noise)
+            return body_scales(op, self.laws, units, self.noise)
+        return scales_of(self.laws, np.asarray(self.W.diagonal()), self.q, units, self.noise)
 
     @cached_property
     def operator(self) -> Operator:
@@ -127,6 +119,17 @@ class Problem:
         from stickslip.nonsmooth.fclib import save_fclib
 
         save_fclib(self, path)
+
+
+def body_scales(op: Operator, laws: Laws, units: np.ndarray, noise: float) -> Scales:
+    """Those of the form of bodies."""
+    rows = [(op.G_a, op.F_a, op.a), (op.G_b, op.F_b, np.maximum(op.b, 0))]  # zero where there is no second body
+    of = np.repeat(np.arange(op.a.size), rows_of_elements(laws))
+    diagonal = sum(np.einsum("ic,ic->i", np.einsum("ic,icd->id", G, op.M_inverse[body[of]]), F) for G, F, body in rows)
+    x, free = np.zeros(size_of(op)), np.zeros(of.size)
+    unknowns_of(op, laws, np.zeros(of.size), x, np.zeros(x.size))
+    velocities(op, laws, x, free)
+    return scales_of(laws, diagonal, free, units, noise)
 
 
 def scales_of(laws: Laws, diagonal: np.ndarray, q: np.ndarray, units: np.ndarray, noise: float) -> Scales:
@@ -228,11 +231,16 @@ def with_cone(laws: Laws, cone: Cone | None) -> tuple[Laws, tuple[CompiledCone |
     return laws, tuple(compiled if ball else None for ball in balls)
 
 
+def rows_of_elements(laws: Laws) -> np.ndarray:
+    """How many rows every element has."""
+    last = laws.element[1:] - 1
+    return np.asarray(laws.start[last] + laws.size[last] - laws.start[laws.element[:-1]])
+
+
 def elements_rows(laws: Laws) -> list[np.ndarray]:
     """The rows of every element."""
-    last = laws.element[1:] - 1
-    ends = laws.start[last] + laws.size[last]
-    return [np.arange(a, b) for a, b in zip(laws.start[laws.element[:-1]], ends, strict=True)]
+    first = laws.start[laws.element[:-1]]
+    return [np.arange(a, b) for a, b in zip(first, first + rows_of_elements(laws), strict=True)]
 
 
 NO_GRAPH = graph_of(1, np.zeros(0, int), np.zeros(0, int))

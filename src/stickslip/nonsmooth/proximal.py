@@ -20,12 +20,12 @@ import math
 import numpy as np
 
 from stickslip.jit import jit
-from stickslip.nonsmooth.laws import Laws, project
+from stickslip.nonsmooth.laws import MOST_ROWS, Laws, project
 from stickslip.nonsmooth.measure import Scales, Scratch, error_of, set_beta
 from stickslip.nonsmooth.newton import CAREFUL, OUTER, newton
 from stickslip.nonsmooth.operator import (
     Operator,
-    add_element,
+    add_elements,
     add_forces,
     clear,
     factor_matrix,
@@ -40,14 +40,14 @@ IDENTIFIED = 1e-3  # residual at which Newton's method takes over
 
 @jit
 def _factor_admm(op: Operator, laws: Laws, s: Scratch) -> bool:
-    clear(op)
+    C = np.zeros((laws.element.size - 1, MOST_ROWS, MOST_ROWS))
     for e in range(laws.element.size - 1):
         first, last = laws.element[e], laws.element[e + 1]
         row = laws.start[first]
-        s.C[:, :] = 0.0
         for i in range(row, laws.start[last - 1] + laws.size[last - 1]):
-            s.C[i - row, i - row] = s.beta[i]
-        add_element(op, laws, e, s.C)
+            C[e, i - row, i - row] = s.beta[i]
+    clear(op)
+    add_elements(op, laws, C)
     return factor_matrix(op)
 
 
