@@ -20,7 +20,7 @@ from stickslip.nonsmooth.cones import BALL, NORMAL
 from stickslip.nonsmooth.graph import graph_of
 from stickslip.nonsmooth.laws import MOST_ROWS, Laws
 from stickslip.nonsmooth.measure import Scales
-from stickslip.nonsmooth.operator import Operator, unknowns_of
+from stickslip.nonsmooth.operator import Operator, add_forces, unknowns_of
 from stickslip.nonsmooth.problem import body_scales, rows_of_elements
 
 NOISE = 1e-14  # as in `local`
@@ -61,17 +61,16 @@ def body_stage(tables: Tables, k: int, memory: np.ndarray, work: Work) -> BodySt
     order, n = int(problem["order"]), int(problem["n_smooth"])
     if n == 0 or problem["band"] == DENSE:
         return None
-    _, body = np.unique(tables.nodes[order : order + n], return_inverse=True)
-    size = np.bincount(body)
-    if size.max() > SIZE:
+    node = tables.nodes[order : order + n]
+    first = np.flatnonzero(np.concatenate([[True], node[1:] != node[:-1]]))
+    size = np.diff(np.append(first, n))
+    if size.max() > SIZE or not np.array_equal(node[first], first):  # a body's unknowns stand together
         return None
     m, count = linear_system(tables, k, memory, work, 0.0)
     rows = None if m < 0 else law_rows(tables, k, work)
     if rows is None:
         return None
-    by_body = np.argsort(body, kind="stable")
-    place = np.empty(n, np.int64)
-    place[by_body] = SIZE * body[by_body] + np.arange(n) - np.repeat(np.cumsum(size) - size, size)
+    place = np.arange(n) + np.repeat(SIZE * np.arange(size.size) - first, size)
     return _assembled(tables, k, work, rows, place, size, m, count)
 
 
@@ -91,8 +90,6 @@ def _assembled(
         return None
     who[0] = np.maximum(who[0], 0)
     offset = work.right[x["column"][rows.unknown]] * x["size"][rows.unknown]
-    for body, force in zip(np.maximum(who, 0), F, strict=True):  # zero where there is no second body
-        np.subtract.at(f.reshape(-1, SIZE), body[of], force * rows.z[:, None])
     if not (np.isfinite(M).all() and np.isfinite(f).all() and np.isfinite(offset).all()):
         return None
     try:
@@ -104,9 +101,9 @@ def _assembled(
         1, M, inverse, f, who[0], who[1], G[0], G[1], F[0], F[1], graph_of(bodies, who[0], who[1]), none, none, np.zeros(0),
         offset, np.zeros((0, 0)), none,
     )  # fmt: skip
-    return BodyStage(
-        op, laws, body_scales(op, laws, _units(laws, G, F), NOISE), rows.z, rows.unknown, rows.slope, place
-    )
+    add_forces(op, laws, rows.z, -1.0, f)
+    scales = body_scales(op, laws, _units(laws, G, F), NOISE)
+    return BodyStage(op, laws, scales, rows.z, rows.unknown, rows.slope, place)
 
 
 def _units(laws: Laws, G: np.ndarray, F: np.ndarray) -> np.ndarray:
@@ -121,36 +118,89 @@ def _units(laws: Laws, G: np.ndarray, F: np.ndarray) -> np.ndarray:
 def law_rows(tables: Tables, k: int, work: Work) -> LawRows | None:
     """The laws that apply, those of one contact together, the normal first; None if friction depends on other contacts."""
     found, index, value = found_laws(tables, k, work)
-    if not found.size or not np.isin(found["kind"], (NORMAL, BALL)).all():
+    if not found.size:
         return None
-    node = tables.nodes[int(tables.problems[k]["order"]) + found["first"]]
-    found = found[np.lexsort((found["kind"] != NORMAL, -node))]
-    node, first, size = -np.sort(-node), found["first"], found["size"]
-    begins = np.concatenate([[True], node[1:] != node[:-1]])
-    element = np.append(np.flatnonzero(begins), node.size)
-    head = np.repeat(element[:-1], np.diff(element))
-    start = np.cumsum(size) - size
-    ends = np.append(start[element[1:-1]], size.sum())
-    if ((found["kind"] == NORMAL) & ~begins).any() or (ends - start[element[:-1]]).max() > MOST_ROWS:
+    problem, blocks, n_rows = tables.problems[k], found.size, int(found["size"].sum())
+    order, n = int(problem["order"]), int(problem["n"])
+    kind, start, size, normal, unknown = (np.zeros(m, np.int64) for m in (blocks, blocks, blocks, blocks, n_rows))
+    mu, radius, z, slope = np.zeros(blocks), np.zeros(blocks), np.zeros(n_rows), np.zeros(n_rows)
+    element, scratch = np.zeros(blocks + 1, np.int64), np.full((2, n), -1)
+    laws = Laws(kind, start, size, normal, mu, radius, element)
+    elements = put_in_order(
+        found, tables.nodes[order : order + n], index, value, work, laws, unknown, z, slope, scratch
+    )
+    if elements < 0:
         return None
-    couplings = found["coupling_1"] - found["coupling_0"]
-    coupled = couplings == 1
-    if (couplings > 1).any():
-        return None
-    j, x = np.where(coupled, index[np.where(coupled, found["coupling_0"], 0)] if index.size else 0, 0), work.x
-    slope_of = np.where(coupled, value[np.where(coupled, found["coupling_0"], 0)] if index.size else 0.0, 0.0)
-    open_ = coupled & (x["column"][j] < 0)
-    follows = coupled & ~open_
-    if (follows & ((j != first[head]) | begins)).any():
-        return None
-    local = np.arange(int(size.sum())) - np.repeat(start, size)
-    z = work.outputs[np.repeat(found["z"], size) + local]
-    mu = np.where(follows, slope_of * x["unit"][j] / found["slope"][head], 0.0)
-    radius = found["radius"] - np.where(open_, slope_of * x["step"][j], mu * z[start[head]])
-    radius[np.abs(radius) <= ROUNDED * np.abs(found["radius"])] = 0.0
-    normal = np.where(follows, start[head], -1)
-    laws = Laws(found["kind"].copy(), start, size.copy(), normal, mu, np.maximum(radius, 0.0), element)
-    return LawRows(laws, np.repeat(first, size) + local, z, np.repeat(found["slope"], size))
+    return LawRows(laws._replace(element=element[: elements + 1]), unknown, z, slope)
+
+
+@jit_bare
+def _put_in_order(
+    found: np.ndarray,
+    node: np.ndarray,
+    index: np.ndarray,
+    value: np.ndarray,
+    work: Work,
+    laws: Laws,
+    unknown: np.ndarray,
+    z: np.ndarray,
+    slope: np.ndarray,
+    scratch: np.ndarray,
+) -> int:
+    """Write the laws that were found to `laws`, element by element; how many elements, or -1 if they are of another form.
+
+    Laws with one node belong together. scratch: by node, its element and the next place among its blocks.
+    """
+    x, elements, of, at = work.x, 0, scratch[0], scratch[1]
+    for b in range(found.size):
+        own = -1 - node[found[b].first]
+        if (found[b].kind != NORMAL and found[b].kind != BALL) or found[b].coupling_1 > found[b].coupling_0 + 1:
+            return -1
+        if of[own] < 0:
+            of[own] = elements
+            elements += 1
+        laws.element[of[own] + 1] += 1
+    for e in range(elements):
+        laws.element[e + 1] += laws.element[e]
+    for normals in range(2):
+        for b in range(found.size):
+            own = -1 - node[found[b].first]
+            first = laws.element[of[own]]
+            if (found[b].kind == NORMAL) != (normals == 0):
+                continue
+            if at[own] < 0:
+                at[own] = first
+            elif normals == 0:
+                return -1
+            laws.normal[at[own]] = b  # for the moment: which of those that were found it is
+            at[own] += 1
+    row, head = 0, 0
+    for e in range(elements):
+        first_row = row
+        for block in range(laws.element[e], laws.element[e + 1]):
+            law = found[laws.normal[block]]
+            if block == laws.element[e]:
+                head = laws.normal[block]
+            laws.kind[block], laws.start[block], laws.size[block] = law.kind, row, law.size
+            laws.normal[block], laws.radius[block] = -1, law.radius
+            if law.coupling_1 > law.coupling_0:
+                j, change = index[law.coupling_0], value[law.coupling_0]
+                if x[j].column < 0:
+                    laws.radius[block] -= change * x[j].step  # a contact that is open whatever happens
+                elif j != found[head].first or block == laws.element[e]:
+                    return -1
+                else:
+                    laws.normal[block], laws.mu[block] = first_row, change * x[j].unit / found[head].slope
+                    laws.radius[block] -= laws.mu[block] * z[first_row]
+                if abs(laws.radius[block]) <= ROUNDED * abs(law.radius):
+                    laws.radius[block] = 0.0
+            laws.radius[block] = max(laws.radius[block], 0.0)
+            for a in range(law.size):
+                unknown[row], z[row], slope[row] = law.first + a, work.outputs[law.z + a], law.slope
+                row += 1
+        if row - first_row > MOST_ROWS:
+            return -1
+    return elements
 
 
 @jit_bare
@@ -247,4 +297,4 @@ def _add(blocks: np.ndarray, who: np.ndarray, element: int, row: int, place: int
     return False
 
 
-gather_blocks = Direct(_gather)
+gather_blocks, put_in_order = Direct(_gather), Direct(_put_in_order)

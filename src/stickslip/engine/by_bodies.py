@@ -67,8 +67,9 @@ def _iterated(
             tried.append((error, share))
             if gains(error, share, before):
                 break
-        error, share = tried[-1] if gains(*tried[-1], before) else min(tried)
+        else:
+            error, share = min(tried)
+            unknowns.set(x - share * step)
+            evaluate_stage(tables, k, memory, work, options, False)
         x = x - share * step
-        unknowns.set(x)
-        error = evaluate_stage(tables, k, memory, work, options, False)
     return error < options.tolerance

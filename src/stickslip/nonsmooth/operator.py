@@ -118,6 +118,21 @@ def unknowns_of(op: Operator, laws: Laws, r: np.ndarray, x: np.ndarray, work: np
 
 
 @jit
+def set_diagonal(op: Operator, laws: Laws, out: np.ndarray) -> None:
+    """The diagonal of G M^-1 F^T."""
+    for e in range(laws.element.size - 1):
+        a, b = op.a[e], op.b[e]
+        for i in range(laws.start[laws.element[e]], _end(laws, e)):
+            s = 0.0
+            for r in range(SIZE):
+                for c in range(SIZE):
+                    s += op.G_a[i, r] * op.M_inverse[a, r, c] * op.F_a[i, c]
+                    if b >= 0:
+                        s += op.G_b[i, r] * op.M_inverse[b, r, c] * op.F_b[i, c]
+            out[i] = s
+
+
+@jit
 def residual_of(op: Operator, laws: Laws, x: np.ndarray, p: np.ndarray, g: np.ndarray) -> None:
     """g = M v - f - F^T p, or r - p: zero where the unknowns x belong to the multipliers p."""
     if op.bodies:

@@ -18,7 +18,7 @@ from stickslip.nonsmooth.foreign import CompiledCone, compiled_cone
 from stickslip.nonsmooth.graph import SIZE, graph_of
 from stickslip.nonsmooth.laws import Laws
 from stickslip.nonsmooth.measure import Scales
-from stickslip.nonsmooth.operator import Operator, size_of, unknowns_of, velocities
+from stickslip.nonsmooth.operator import Operator, set_diagonal, size_of, unknowns_of, velocities
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,11 +123,9 @@ class Problem:
 
 def body_scales(op: Operator, laws: Laws, units: np.ndarray, noise: float) -> Scales:
     """Those of the form of bodies."""
-    rows = [(op.G_a, op.F_a, op.a), (op.G_b, op.F_b, np.maximum(op.b, 0))]  # zero where there is no second body
-    of = np.repeat(np.arange(op.a.size), rows_of_elements(laws))
-    diagonal = sum(np.einsum("ic,ic->i", np.einsum("ic,icd->id", G, op.M_inverse[body[of]]), F) for G, F, body in rows)
-    x, free = np.zeros(size_of(op)), np.zeros(of.size)
-    unknowns_of(op, laws, np.zeros(of.size), x, np.zeros(x.size))
+    diagonal, free, x = np.zeros(units.size), np.zeros(units.size), np.zeros(size_of(op))
+    set_diagonal(op, laws, diagonal)
+    unknowns_of(op, laws, free, x, np.zeros(x.size))
     velocities(op, laws, x, free)
     return scales_of(laws, diagonal, free, units, noise)
 
