@@ -110,7 +110,7 @@ def parallelogram() -> ss.System:
     """A bar on three equal parallel cranks, in the plane: one constraint too many.
 
     It swings below its change points, where all bars lie in one line, a further constraint becomes dependent, and forces have
-    no limit: the error control of event-driven does not lead past them.
+    no limit: event-driven ends there with an error.
     """
     s = ss.System("parallelogram")
     s.add(ss.Gravity([0, -G]))

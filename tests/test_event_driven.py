@@ -352,3 +352,32 @@ def test_slip_turns_in_a_micrometre_as_in_a_metre():
         return ss.solve(s, t_end=0.8, dt=0.1, method="event-driven").q[-1, :2] / L
 
     assert puck(1e-6) == pytest.approx(puck(1.0), abs=1e-7)
+
+
+def parallelogram(spin):
+    """A bar on two equal cranks, which begin 0.6 rad below the line of their pins."""
+    s, along = ss.System("parallelogram"), np.array([np.cos(0.6), -np.sin(0.6)])
+    across = spin * np.array([-along[1], along[0]])
+    s.add(ss.Gravity([0, -9.81]))
+    bar = s.add(ss.PlanarBody("bar", mass=2.0, inertia=0.5, position=along, velocity=across))
+    for k, x in enumerate((-1.0, 1.0)):
+        motion = {"angle": -0.6, "velocity": across / 2, "angular_velocity": spin}
+        crank = s.add(ss.PlanarBody(f"crank {k}", mass=1.0, inertia=1 / 12, position=[x, 0] + along / 2, **motion))
+        s.add(ss.Revolute(f"pin {k}", ss.ground.point(x, 0), crank.point(-0.5, 0)))
+        s.add(ss.Revolute(f"head {k}", crank.point(0.5, 0), bar.point(x, 0)))
+    return s
+
+
+def test_bars_in_one_line_are_an_error_that_says_so():
+    """The change point, at an angle of -pi: steps of the error control do not lead past it, and it is said why."""
+    with pytest.raises(ss.ConvergenceError, match="constraints that are independent before become dependent") as error:
+        solve(parallelogram(-8.0), 1.0)
+    reached = error.value.solution.q[-1][5]  # the angle of the first crank
+    assert -np.pi < reached < -2.9
+    passed = ss.solve(parallelogram(-8.0), 1.0, 1e-3, method="rattle")
+    assert passed.q[-1][5] < -np.pi - 1.0
+
+
+def test_a_parallelogram_that_swings_below_its_change_points_keeps_its_energy():
+    energy = solve(parallelogram(0.0), 2.0).energy().total
+    assert abs(energy - energy[0]).max() < 1e-8

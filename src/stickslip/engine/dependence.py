@@ -34,27 +34,29 @@ def dependence_of(numbering: Numbering) -> Dependence:
     >>> dependence_of(Numbering(derive(ss.benchmarks.slider_crank(parts=True))))
     Dependence(dependent=False, on_constraints_only=False)
     """
-    q = numbering.model.system.q_initial
-    there = _excess(numbering, q)
+    q, values = numbering.model.system.q_initial, np.array(list(numbering.model.system.parameter_values().values()))
+    there = excess(numbering, 0.0, q, values)
     if not there:
         return Dependence(False, False)
     aside = np.random.default_rng(0).uniform(-ASIDE, ASIDE, q.size) * max(1.0, float(np.abs(q).max(initial=0.0)))
-    return Dependence(True, _excess(numbering, q + aside) < there)
+    return Dependence(True, excess(numbering, 0.0, q + aside, values) < there)
 
 
-def _excess(numbering: Numbering, q: np.ndarray) -> int:
-    """How many constraints are too many at q; mechanisms that share no body are looked at one by one."""
+def excess(numbering: Numbering, t: float, q: np.ndarray, values: np.ndarray) -> int:
+    """How many constraints are too many at q, with these values of parameters.
+
+    Mechanisms that share no body are looked at one by one.
+    """
     system = numbering.model.system
     joining = [kind for kind in numbering.part_kinds if kind.type.n["g"] and len(kind.members)]
     if not joining:
         return 0
-    values = np.array(list(system.parameter_values().values()))
     mechanism = np.empty(len(system.blocks), np.int64)
     for k, blocks in enumerate(coupled(len(system.blocks), [kind.blocks for kind in joining])):
         mechanism[blocks] = k
     entries = []
     for kind in joining:
-        W = numbering.evaluate(kind, "W_g", 0.0, q, values)
+        W = numbering.evaluate(kind, "W_g", t, q, values)
         rows, columns = numbering.rows(kind, "u")[:, :, None], numbering.rows(kind, "g")[:, None, :]
         of = np.repeat(mechanism[kind.blocks[:, 0]], W[0].size)
         entries.append(
@@ -63,18 +65,18 @@ def _excess(numbering: Numbering, q: np.ndarray) -> int:
     of, row, column, value = (np.concatenate(parts) for parts in zip(*entries, strict=True))
     if not np.isfinite(value).all():
         return 0
-    mass = np.sqrt(_mass(numbering, q, values))
+    mass = np.sqrt(_mass(numbering, t, q, values))
     order = np.argsort(of, kind="stable")
     ends = np.flatnonzero(np.diff(of[order])) + 1
     return sum(_columns_too_many(row[own], column[own], value[own] / mass[row[own]]) for own in np.split(order, ends))
 
 
-def _mass(numbering: Numbering, q: np.ndarray, values: np.ndarray) -> np.ndarray:
+def _mass(numbering: Numbering, t: float, q: np.ndarray, values: np.ndarray) -> np.ndarray:
     """The diagonal of the mass matrix."""
     out = np.zeros(numbering.size["u"])
     for kind in numbering.part_kinds:
         if kind.type.has_mass:
-            M = numbering.evaluate(kind, "M", 0.0, q, values)
+            M = numbering.evaluate(kind, "M", t, q, values)
             np.add.at(out, numbering.rows(kind, "u"), np.diagonal(M, axis1=1, axis2=2))
     return np.where(out > 0, out, 1.0)
 

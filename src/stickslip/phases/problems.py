@@ -39,6 +39,10 @@ class Trouble(Exception):
         self.stage, self.residual = stage, residual
 
 
+class DeadPoint(Trouble):
+    """The same at a point that shorter steps do not lead past."""
+
+
 class Routine:
     """A program of one stage as a function of numbers: fields in, fields out."""
 

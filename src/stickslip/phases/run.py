@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from stickslip.engine.dependence import excess
 from stickslip.engine.derive import Model
 from stickslip.engine.failure import Failure
 from stickslip.engine.fields import RESULTS
@@ -17,7 +18,7 @@ from stickslip.engine.runs import Keep, Rows, Start
 from stickslip.engine.state import State
 from stickslip.phases.course import Course
 from stickslip.phases.history import HISTORY, Modes, Phase
-from stickslip.phases.problems import SLIP, Trouble
+from stickslip.phases.problems import SLIP, DeadPoint, Trouble
 from stickslip.phases.search import BROKEN, first_event
 from stickslip.phases.settle import JAM, START, transition
 from stickslip.phases.units import Masses
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from scipy.integrate import OdeSolver
 
 SHORTEST = 1e-10  # of the distance of the output: steps below it lead nowhere
+# So many steps in a row that are shorter than this: is it because constraints become dependent?
+SHORT, IN_A_ROW = 1e-5, 50
 
 
 class EventOptions(NamedTuple):
@@ -47,7 +50,8 @@ class EventRun:
 
     def __init__(self, model: Model, programs: Mapping[str, Program], start: Start, options: EventOptions):
         self.options, self.start, self.course = options, start, Course(model, programs, start)
-        self.limits = limits_of(programs["motion"].numbering)
+        self._numbering = programs["motion"].numbering
+        self.limits = limits_of(self._numbering)
         self.history = HISTORY.get()
         self.done, self.seconds, self.failure, self.first = 0, 0.0, None, 0
         sizes = [self.course.n_q, self.course.n_u, *self.course.percussions]
@@ -171,6 +175,8 @@ class EventRun:
             t_a = c.t
             try:
                 return self._phase(t_end)
+            except DeadPoint:
+                raise
             except (Trouble, ValueError, ArithmeticError, RuntimeError, np.linalg.LinAlgError) as trouble:
                 if self._step > SHORTEST * self.start.dt:
                     self._step = min(self._step, t_end - c.t) * (0.1 if c.t == t_a else 1.0)
@@ -181,7 +187,7 @@ class EventRun:
                 return JAM
 
     def _phase(self, t_end: float) -> int | None:
-        c, longest = self.course, 0.0
+        c, longest, short = self.course, 0.0, 0
         phase = self._solver(c.t, c.y, t_end)
         while phase.status == "running":
             t_a, y_a = phase.t, phase.y
@@ -198,9 +204,25 @@ class EventRun:
                 return event
             longest = max(longest, phase.t - t_a)
             c.t, c.y = phase.t, phase.y.copy()
+            short = short + 1 if phase.t - t_a < SHORT * self.start.dt and phase.t < t_end else 0
+            if short % IN_A_ROW == IN_A_ROW - 1:
+                self._look_for_dead_point(phase.t - t_a)
         self._calls += phase.nfev
         c.t, self._step = t_end, 2 * longest  # the error control takes it back if it must
         return None
+
+    def _look_for_dead_point(self, step: float) -> None:
+        """Raise an error if more constraints depend on each other here than at the declared state."""
+        n, values = self._numbering, self.start.parameters
+        here = excess(n, self.course.t, self.course.q, values)
+        if here > excess(n, self.start.t, n.model.system.q_initial, values):
+            raise DeadPoint(
+                "motion",
+                f"constraints that are independent before become dependent near t = {self.course.t:.9g}, as those of a "
+                "parallelogram do when its bars lie in one line. Their forces have no limit at such a point, and the error "
+                f"control takes ever shorter steps, the last one of {step:.1e} s. A method that takes steps of given length, "
+                "such as rattle, leads past it",
+            )
 
     def _solver(self, t: float, y: np.ndarray, t_bound: float) -> OdeSolver:
         from scipy import integrate  # here, because it takes as long to import as all of stickslip

@@ -25,7 +25,8 @@ has, besides P = 0, a solution in which the slip stops at once: an impact withou
 
 Good for: ground truth, exact event times, percussions to all digits. Not for many contacts, and not for accumulating
 impacts: a contact that leaves slower than `rest_velocity` stays closed, which ends a sequence of bounces; more than
-`max_events` events within one dt are an error. Stiff systems: integrator="Radau".
+`max_events` events within one dt are an error. So is a point at which constraints become dependent, as those of a parallelogram
+with all bars in one line: their forces have no limit there. Stiff systems: integrator="Radau".
 """
 
 from __future__ import annotations
