@@ -4,28 +4,40 @@ from __future__ import annotations
 
 import numpy as np
 
-from stickslip.engine.body_stage import body_stage
+from stickslip.engine.body_stage import BodyStage, body_stage
 from stickslip.engine.local import evaluate_stage
-from stickslip.engine.rescue import EXACT, INEXACT, REACH, ROUGH, SHARES, Unknowns, gains
+from stickslip.engine.rescue import EXACT, INEXACT, ROUGH, SHARES, Unknowns, gains
 from stickslip.engine.tables import Tables
 from stickslip.engine.work import Options, Work
 from stickslip.nonsmooth.measure import scratch
 from stickslip.nonsmooth.operator import size_of
 from stickslip.nonsmooth.proximal import robust
 
-STEPS = 6  # of the outer iteration
-ROUNDS = 3  # of ADMM and Newton
+STEPS = 8  # of the outer iteration
+ROUNDS, MORE_ROUNDS = 3, 12  # of ADMM and Newton; from zero
 
 
 def solve_by_bodies(tables: Tables, k: int, memory: np.ndarray, work: Work, options: Options) -> bool:
     """Whether the stage was solved from the start of the compiled iterations; the memory holds its solution, or the start."""
-    unknowns, n, order = Unknowns(tables, k, memory), int(tables.problems[k]["n"]), int(tables.problems[k]["order"])
-    largest = float(work.sizes[order : order + n].max(initial=0.0)) or 1.0
+    unknowns, n = Unknowns(tables, k, memory), int(tables.problems[k]["n"])
     start = work.start[:n].copy()
-    if _iterated(tables, k, memory, work, options, unknowns, start, largest):
+    if _iterated(tables, k, memory, work, options, unknowns, start):
         return True
     unknowns.set(start)
     return False
+
+
+def _solved(stage: BodyStage, tol: float) -> tuple[np.ndarray, float]:
+    """Multipliers of the linearised stage, and their residual: from the present ones, else from zero.
+
+    Of 642 problems of a heap of 30 spheres 13 are not solved from the present ones in three rounds; from zero one is left.
+    """
+    r, s = stage.z.copy(), scratch(stage.z.size, size_of(stage.op), stage.laws.kind.size)
+    left = robust(stage.op, stage.laws, stage.scales, r, tol, ROUNDS, s)[0]
+    if not left < ROUGH:
+        r[:] = 0.0
+        left = robust(stage.op, stage.laws, stage.scales, r, tol, MORE_ROUNDS, s)[0]
+    return r, left
 
 
 def _iterated(
@@ -36,9 +48,12 @@ def _iterated(
     options: Options,
     unknowns: Unknowns,
     x: np.ndarray,
-    largest: float,
 ) -> bool:
-    """The outer iteration from x; whether the memory holds a solution."""
+    """The outer iteration from x; whether the memory holds a solution.
+
+    Contacts that close on the way are in the next linearised stage. To take all that are near at first, as `rescue` does, makes
+    the graph of a heap nearly full, and a step of 30 spheres by rattle takes 9.6 ms instead of 6.8.
+    """
     n = x.size
     unknowns.set(x)
     error = evaluate_stage(tables, k, memory, work, options, True)
@@ -47,17 +62,14 @@ def _iterated(
             return True
         if not np.isfinite(error):
             return False
-        work.near[0] = REACH * error * largest
-        evaluate_stage(tables, k, memory, work, options, False)
         work.x["step"][:n] = 0.0  # those of idle contacts stay
         stage = body_stage(tables, k, memory, work)
-        work.near[0] = 0.0
         if stage is None:
             return False
         accuracy = float(work.x["size"][stage.unknown].min()) * max(0.1 * options.tolerance, INEXACT * error)
         tol = min(max(accuracy / float(stage.scales.scale.max()), EXACT), ROUGH)
-        r, s = stage.z.copy(), scratch(stage.z.size, size_of(stage.op), stage.laws.kind.size)
-        if not robust(stage.op, stage.laws, stage.scales, r, tol, ROUNDS, s)[0] < ROUGH:
+        r, left = _solved(stage, tol)
+        if not left < ROUGH:
             return False
         stage.step(r, work)
         step, before, tried = work.x["step"][:n].copy(), error, []
