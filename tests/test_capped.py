@@ -34,7 +34,7 @@ from stickslip.nonsmooth.krylov import gmres
 from stickslip.nonsmooth.measure import error_of, scratch
 from stickslip.nonsmooth.nearby import NEAR, OUTER, by_admm, by_friction, by_newton
 from stickslip.nonsmooth.newton import newton
-from stickslip.nonsmooth.operator import add_element, clear, factor_matrix, multiply, size_of, solve_matrix
+from stickslip.nonsmooth.operator import add_elements, clear, factor_matrix, multiply, size_of, solve_matrix
 
 PLACES = [[place(side, i) for i in range(6)] for side in (0, 1)]
 TOL = 1e-8
@@ -140,8 +140,7 @@ def test_a_direction_with_the_factors_of_another_matrix():
     C = np.zeros((elements, 6, 6))
     C[:, :3, :3] = 10.0 * np.eye(3)
     clear(op)
-    for e in range(elements):
-        add_element(op, laws, e, C[e])
+    add_elements(op, laws, C)
     assert factor_matrix(op)
     C[::9] = 0.0  # some contacts open, others slip, all are twice as stiff
     C[1::9, 1, :3] = 0.3, 0.2, 0.1
@@ -153,8 +152,7 @@ def test_a_direction_with_the_factors_of_another_matrix():
     assert np.linalg.norm(product - b) < 1.01e-2 * np.linalg.norm(b)
     assert not gmres(op, laws, C, b.copy(), 1, V, np.zeros(b.size), work)
     clear(op)
-    for e in range(elements):
-        add_element(op, laws, e, C[e])
+    add_elements(op, laws, C)
     assert factor_matrix(op)
     exact = b.copy()
     solve_matrix(op, exact, work)
