@@ -16,7 +16,7 @@ from stickslip.jit import jit, jit_bare, jit_inline
 
 SIZE = 6  # of a block; smaller bodies are padded
 SQUARE = SIZE * SIZE
-FEW = 100  # bodies, whose order is found in a table of all pairs: 20 boxes in a hundredth of the time
+FEW = 100  # bodies, whose order is found in a table of all pairs: that of 20 in a row in 2 us, where SuperLU takes 450
 
 
 class BodyGraph(NamedTuple):
