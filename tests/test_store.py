@@ -126,7 +126,7 @@ def test_sources_follow_imports() -> None:
 
 
 def test_processes_that_start_at_once_share_a_cache(tmp_path: Path) -> None:
-    """Three first runs at the same time, in a read-only folder of sources; a fourth compiles nothing."""
+    """Three first runs at the same time, in a read-only folder of sources: one compiles, the others load what it wrote."""
     (tmp_path / "small.py").write_text(
         "import numpy as np\n"
         "from stickslip.jit import jit\n"
@@ -148,9 +148,8 @@ def test_processes_that_start_at_once_share_a_cache(tmp_path: Path) -> None:
     }
     command = [sys.executable, "-B", "-c", program]
     first = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    assert [process.communicate()[0].split()[0] for process in first] == ["6.0"] * 3
-    again = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert again.stdout.split() == ["6.0", "1", "1"]
+    found = sorted(process.communicate()[0].split() for process in first)
+    assert found == [["6.0", "0", "1"], ["6.0", "1", "1"], ["6.0", "1", "1"]]
     assert [f.suffix for f in (tmp_path / "cache").iterdir()] == [".loop"]
 
 

@@ -44,7 +44,7 @@ def jit_inline(function: F) -> F:
 
     It is part of its caller, also on the disk.
     """
-    return _compile(function, keep=False, _nrt=False, forceinline=True)
+    return _compile(function, kept=False, _nrt=False, forceinline=True)
 
 
 class Direct:
@@ -81,16 +81,16 @@ def records(table: np.ndarray) -> np.ndarray:
     return table if COMPILED or not table.dtype.names else table.view(np.recarray)
 
 
-def _compile(function: F, keep: bool = True, **further: bool) -> F:
+def _compile(function: F, kept: bool = True, **further: bool) -> F:
     if not COMPILED:
         return function
     import numba
 
-    from stickslip.kept import Kept
+    from stickslip.kept import keep
 
     dispatcher: Any = numba.njit(**POLICY, **further)(function)
-    if keep:
-        dispatcher._cache = Kept(function)
+    if kept:
+        keep(dispatcher, function)
     return dispatcher
 
 
@@ -118,12 +118,12 @@ class Apart:
             from numba.core import sigutils
             from numba.core.ccallback import CFunc
 
-            from stickslip.kept import Kept
+            from stickslip.kept import keep
 
             types = tuple(numba.typeof(argument) for argument in arguments)
             signature = sigutils.normalize_signature(getattr(numba.types, self._result)(*types))
             compiled = CFunc(self.function, signature, {}, {"nopython": True, **POLICY, "_nrt": self._allocates})
-            compiled._cache = Kept(self.function)
+            keep(compiled, self.function)
             compiled.compile()
             self._compiled = compiled  # owns what lies at the address
             self._address = int(compiled.address)

@@ -8,6 +8,7 @@ common.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import pickle
 import sys
@@ -21,16 +22,22 @@ from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from stickslip.store import LOOPS, Store, sources
+from stickslip.turns import Turn
 
 STORE = Store(LOOPS)
 announce: list[Callable[[], None]] = []  # whom to tell, once, before the first loop is compiled
 
 
 class Kept(NullCache):
-    """The cache of one compiled function, with the methods that Numba calls."""
+    """The cache of one compiled function, with the methods that Numba calls.
+
+    Processes that miss the same code at the same time, as first runs do that are started together, take turns: one compiles,
+    the others load what it has written.
+    """
 
     def __init__(self, function: Callable):
         self.function = function
+        self.turns: list[Turn | None] = []  # of signatures that are being compiled
 
     def _key(self, signature: Any, codegen: Any) -> str:
         code, cells = self.function.__code__, self.function.__closure__ or ()
@@ -47,20 +54,48 @@ class Kept(NullCache):
         all the rest of a first run, SciPy's linear algebra included.
         """
         rtsys.initialize(context)
-        data = STORE.read(self._key(signature, context.codegen()))
+        key = self._key(signature, context.codegen())
+        data, turn = STORE.read(key), None
         if data is None:
             for tell in announce:
                 tell()
             announce.clear()
-            context.refresh()
-            return None
-        try:
-            return CompileResult._rebuild(context, *pickle.loads(data))
-        except Exception:  # made by something else under the same name: it is compiled again
-            context.refresh()
-            return None
+            turn = STORE.turn(key)
+            data = STORE.read(key)
+        if data is not None:
+            with contextlib.suppress(Exception):  # made by something else under the same name: it is compiled again
+                result = CompileResult._rebuild(context, *pickle.loads(data))
+                if turn is not None:
+                    turn.end()
+                return result
+        context.refresh()
+        self.turns.append(turn)
+        return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep it, unless it contains addresses of this process."""
-        if not result.library.has_dynamic_globals:
-            STORE.write(self._key(signature, result.library.codegen), dumps(result._reduce()))
+        try:
+            if not result.library.has_dynamic_globals:
+                STORE.write(self._key(signature, result.library.codegen), dumps(result._reduce()))
+        finally:
+            self.end_turn()
+
+    def end_turn(self) -> None:
+        """Of what was compiled last."""
+        if (turn := self.turns.pop()) is not None:
+            turn.end()
+
+
+def keep(compiled: Any, function: Callable) -> None:
+    """Let Numba's dispatcher or callback of a function use the store; if compilation fails, nobody waits for it."""
+    compiled._cache = kept = Kept(function)
+    compile_ = compiled._compiler.compile
+
+    def compile_or_let_others(*arguments: Any) -> Any:
+        try:
+            return compile_(*arguments)
+        except BaseException:
+            kept.end_turn()
+            raise
+
+    compiled._compiler.compile = compile_or_let_others

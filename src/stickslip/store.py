@@ -22,6 +22,7 @@ from functools import cache
 from pathlib import Path
 
 from stickslip.errors import CacheWarning
+from stickslip.turns import Turn, turn
 
 CACHE_SIZE = 512 * 2**20  # bytes that are kept
 ABANDONED = 3600.0  # seconds after which a file in the making belongs to a process that was killed
@@ -147,6 +148,11 @@ class Store:
         except OSError:
             Path(name).unlink(missing_ok=True)
 
+    def turn(self, key: str) -> Turn | None:
+        """The right to make a content, or None after having waited for another process that had it."""
+        place = self.place()
+        return None if place is None else turn(place / f"{key}{LOCKS}")
+
 
 def prune(directory: Path, limit: int) -> None:
     """Delete what was not used for longest from a cache that has outgrown its limit, down to three quarters of it."""
@@ -156,7 +162,7 @@ def prune(directory: Path, limit: int) -> None:
             status = file.stat()
         except OSError:  # deleted by another process
             continue
-        if file.suffix == ".tmp" and time.time() - status.st_mtime > ABANDONED:
+        if file.suffix in (".tmp", LOCKS) and time.time() - status.st_mtime > ABANDONED:
             file.unlink(missing_ok=True)
         elif file.suffix in SUFFIXES:
             found.append((status.st_mtime, status.st_size, file))
@@ -170,7 +176,7 @@ def prune(directory: Path, limit: int) -> None:
             return
 
 
-KERNELS, KEYS, LOOPS = ".o", ".key", ".loop"
+KERNELS, KEYS, LOOPS, LOCKS = ".o", ".key", ".loop", ".lock"
 SUFFIXES = (KERNELS, KEYS, LOOPS)
 _CHECKSUM_SIZE = hashlib.sha256().digest_size
 
