@@ -1,5 +1,6 @@
 # make demo    simulate a slider-crank with clearance, friction and impacts; results go to out/
-# make test    format, lint, types, layers, tests
+# make test    format, lint, types, layers, tests; not those that tests/slow.txt names, unless CI=true
+# make test-all    all of that, with every test and a coverage report
 # make bench   measure speed
 # make clean   remove everything that was made
 #
@@ -12,7 +13,7 @@ BIN := $(VENV)/bin
 PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11 python3.14 python,\
 	$(shell $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
 
-.PHONY: demo test bench clean
+.PHONY: demo test test-all check bench clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/installed
@@ -20,12 +21,27 @@ demo: $(VENV)/installed
 	@echo
 	@echo "The command is $(BIN)/stickslip; \`. $(BIN)/activate\` puts it on the path."
 
-test: $(VENV)/installed-dev
+# Bytecode is kept, whatever the environment says, but not among the sources: tests start many processes, and to compile the
+# package anew takes each of them half a second.
+test test-all: export PYTHONDONTWRITEBYTECODE =
+test test-all: export PYTHONPYCACHEPREFIX = $(CURDIR)/$(VENV)/bytecode
+
+PYTEST := $(BIN)/pytest -n auto --maxprocesses 4 --dist worksteal
+ifeq ($(CI),true)
+test: test-all
+else
+test: check
+	$(PYTEST) -m "not slow"
+endif
+
+test-all: check
+	$(PYTEST) --cov=stickslip
+
+check: $(VENV)/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/pytest -n auto --maxprocesses 4 --dist worksteal --cov=stickslip
 
 bench: $(VENV)/installed
 	$(BIN)/python bench/run.py

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 # Workers of pytest-xdist, which inherit this, fill all cores. Threads of BLAS besides them wait for each other: 16 ms instead
 # of 0.07 ms for the eigenvalues of a matrix of 30 rows.
@@ -74,6 +75,32 @@ def stick(capsys, monkeypatch, tmp_path):
         return Result(code or 0, *capsys.readouterr())
 
     return call
+
+
+FOLDER = Path(__file__).parent
+
+
+def slow_tests() -> dict[str, set[str]]:
+    """What slow.txt names: a test and those of its cases that are not slow, or one case."""
+    lines = (FOLDER / "slow.txt").read_text(encoding="utf-8").splitlines()
+    named = (line.partition(" but ") for line in lines if line and not line.startswith("#"))
+    return {name: set(but.split()) for name, _, but in named}
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` looks at marks
+def pytest_collection_modifyitems(items):
+    """Mark what is slow."""
+    slow = slow_tests()
+    unknown = slow.keys() | {f"{test}[{case}]" for test, but in slow.items() for case in but}
+    for item in items:
+        name = item.nodeid.removeprefix("tests/")
+        test, _, case = name.removesuffix("]").partition("[")
+        unknown -= {name, test}
+        if name in slow or (test in slow and case not in slow[test]):
+            item.add_marker(pytest.mark.slow)
+    whole = {path.name for path in FOLDER.glob("test_*.py")} <= {item.path.name for item in items}
+    if whole and unknown:
+        raise pytest.UsageError(f"tests/slow.txt names tests that do not exist: {', '.join(sorted(unknown))}")
 
 
 TRACED = 0.3  # seconds of CPU time of a test, all its cases together, after which coverage leaves further cases out

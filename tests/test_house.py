@@ -6,6 +6,7 @@ import ast
 import re
 import tomllib
 from collections import Counter, defaultdict
+from functools import cache
 from pathlib import Path
 
 import numba
@@ -24,10 +25,19 @@ PROJECT = Path(__file__).parents[1]
 WITHOUT_FLOOR = {"__init__", "__main__", "_version"}
 
 
-def names_of_types(path):
+@cache
+def trees():
+    """The package as syntax, by path; and of each module its functions and classes, wherever they are."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        found[path] = tree, [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    return found
+
+
+def names_of_types(tree, nodes):
     """Classes, wherever they are, and aliases of types."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    found = [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    found = [node.name for node in nodes if isinstance(node, ast.ClassDef)]
     for node in tree.body:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         found += [target.id for target in targets if isinstance(target, ast.Name)]
@@ -36,8 +46,8 @@ def names_of_types(path):
 
 def test_the_name_of_a_type_stands_for_one_type():
     places = defaultdict(list)
-    for path in sorted(PACKAGE.rglob("*.py")):
-        for name in names_of_types(path):
+    for path, parsed in trees().items():
+        for name in names_of_types(*parsed):
             places[name].append(str(path.relative_to(PACKAGE)))
     assert len(places) > 200
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
@@ -87,10 +97,8 @@ def unused_names():
     words = Counter(
         w for f in files if f.suffix in (".py", ".md", ".js") for w in re.findall(r"\w+", f.read_text("utf-8"))
     )
-    for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef | ast.ClassDef) and words[node.name] == 1:
-                yield path.name, node.name
+    for path, (_, nodes) in trees().items():
+        yield from ((path.name, node.name) for node in nodes if words[node.name] == 1)
 
 
 def test_nothing_is_dead():

@@ -273,7 +273,6 @@ def many_balls(count: int, frames: int = 60) -> ss.Solution:
     return ss.Solution(t=t, q=q.reshape(frames, -1), **kinds, **energy, names=names, stats=cost, provenance=about)
 
 
-@pytest.mark.slow
 def test_every_example_of_the_gallery_plays(browser, tmp_path, monkeypatch):
     found: list[ss.Solution] = []
     solve = ss.solve

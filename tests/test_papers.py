@@ -21,7 +21,6 @@ from stickslip.papers import PAPERS, Claim, Paper, PaperFigure, Result, Table, r
 from stickslip.papers.report import report_text
 
 ITEMS = [(paper.name, item) for paper in PAPERS.values() for item in paper.items]
-SLOW = {("half-explicit", "fig20")}  # two bars of 1000 elements
 # What differs from the papers, also at full size; the report says why.
 DIFFERS = {
     "rattle fig8": {"u_4"},
@@ -37,10 +36,7 @@ TIMES = {"cost", "total", "seconds"}  # of this machine, under whatever load
 # -- the papers --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "paper, item",
-    [pytest.param(*each, id=" ".join(each), marks=[pytest.mark.slow] if each in SLOW else []) for each in ITEMS],
-)
+@pytest.mark.parametrize("paper, item", [pytest.param(*each, id=" ".join(each)) for each in ITEMS])
 def test_claims_hold(paper, item):
     result = runner.compute(paper, item, quick=True)
     failed = [

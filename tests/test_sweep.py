@@ -150,7 +150,6 @@ def test_a_worker_that_dies_is_named(tmp_path):
     assert again["value"].tobytes() == whole["value"].tobytes()
 
 
-@pytest.mark.slow
 def test_a_dask_cluster_loses_a_worker(tmp_path):
     """A real scheduler and two worker processes, one of which is killed in the middle."""
     distributed = pytest.importorskip("distributed")
