@@ -24,6 +24,7 @@ from stickslip.native.kernel import Kernel, compile_kernel
 from stickslip.native.lanes import LANES
 from stickslip.nonsmooth.foreign import CompiledCone, compiled_cone
 
+LONG = 20_000  # operations of a kernel, from which on one with rough derivatives stands beside it
 MANY_EQUAL = 64  # parts of one kind, from which on kernels for several of them at once are worth being compiled
 
 
@@ -199,7 +200,11 @@ class ProgramBuilder:
     ) -> dict[str, int]:
         """Kernel and pattern of a kind in a problem."""
         sheet, entries = pattern.sheet, pattern.entries()
-        kernel = self._used(sheet.once("kernel", lambda: compile_kernel(pattern.function(name))))
+        function = sheet.once("function", partial(pattern.function, name))
+        kernel = self._used(sheet.once("kernel", partial(compile_kernel, function)))
+        rough = None
+        if function.n_instructions() > LONG and not kind.detected:
+            rough = sheet.once("rough kernel", partial(_rough, pattern, name))
         group = {"kind": k, "kernel": kernel.address, "n_in": kernel.n_in, "n_out": kernel.n_out}
         group["inputs"] = self._inputs(kind, pattern.fields)
         own = entries.row == entries.unknown
@@ -217,6 +222,7 @@ class ProgramBuilder:
         group["law_1"] = self.tables.length["laws"]
         group |= dict.fromkeys(("gap_kernel", "n_gap_in", "gap_inputs", "silent_0", "silent_1"), 0)
         group |= dict.fromkeys(("wide", "values", "wide_values", "kept"), 0)
+        group["rough"] = 0 if rough is None else self._used(rough).address
         idle = sheet.once("gaps", partial(pattern.gaps, f"{name}_gaps"))
         if idle is not None:
             function, used, silent = idle
@@ -289,6 +295,12 @@ class ProgramBuilder:
             pair_0=pair_0,
             pair_1=pair_1,
         )
+
+
+def _rough(pattern: StagePattern, name: str) -> Kernel | None:
+    """The kernel of rough derivatives, if there is one."""
+    function = pattern.rough(name)
+    return None if function is None else compile_kernel(function)
 
 
 def _in_order(pattern: StagePattern) -> list[LawPattern]:

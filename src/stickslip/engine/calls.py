@@ -11,6 +11,7 @@ from stickslip.engine.failure import NEWTON
 from stickslip.engine.fields import EARLY, PLASTIC
 from stickslip.engine.jams import JAMMED
 from stickslip.engine.program import Program
+from stickslip.engine.tables import with_rough_kernels
 from stickslip.errors import OptionError
 
 # As in engine.work, which loads the compiler.
@@ -67,6 +68,7 @@ class LoopCalls:
 
         clock, done, tried, on_graph = self.clock._replace(row=first), first, 0, False
         tables, stats, signals = self.tables, (self._iterations, self._residuals), self.work.signals
+        rough = with_rough_kernels(tables)
         if self.work.nap[0] and not np.array_equal(self.memory[: self._seen.size], self._seen):
             self._awake()  # parameters have changed
         cheap, once = self.options._replace(attempt_1=CHEAP), self.options._replace(attempt_1=1)
@@ -80,7 +82,7 @@ class LoopCalls:
             alone = self._excepted or options is not first_try
             until, passed = done + 1 if alone else last, int(self.work.solved_by[0])
             done, failed = run_steps(
-                tables,
+                rough if options in (cheap, evaluate) else tables,
                 begin,
                 step,
                 carry,
@@ -197,7 +199,8 @@ class LoopCalls:
 
     def _give_up_sweeps(self, failed: int) -> None:
         """Describe a stage that is too large for a rescue, and that neither sweeps nor what comes after them have solved."""
-        from stickslip.engine.rescue import Rescue, Unknowns
+        from stickslip.engine.contact_sets import Unknowns
+        from stickslip.engine.rescue import Rescue
 
         nothing, problem = np.zeros(int(self.tables.problems[failed]["n"])), self.crowd.problem()
         self._trouble = Rescue(False, np.inf, ("contact sweeps", "robust"), None, False, nothing)

@@ -18,6 +18,7 @@ from stickslip.engine.again import call_again
 from stickslip.engine.capped import find_start, problem_of
 from stickslip.engine.contact_plan import Bodies, Plan, bodies_of_stages, plan_of
 from stickslip.engine.contact_rows import set_directions, set_up
+from stickslip.engine.contact_sets import Unknowns
 from stickslip.engine.contact_state import (
     ALLOWED_GAP,
     Sweeping,
@@ -31,7 +32,6 @@ from stickslip.engine.local import evaluate_stage
 from stickslip.engine.newton import GUESS
 from stickslip.engine.patches import FIRST_SWEEPS, WORTH, relieve
 from stickslip.engine.program import Program
-from stickslip.engine.rescue import Unknowns
 from stickslip.engine.tables import Tables
 from stickslip.engine.work import SOLVE_STAGE, Options, Work
 from stickslip.jit import Direct, jit_bare

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stickslip.engine.attempts import CHEAP
 from stickslip.engine.gauss_seidel import contact_step
 from stickslip.engine.least_forces import least_forces
 from stickslip.engine.linearise import COMPLIANCE, newton_step
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
 GUESS = 1e-3
 
 EXCHANGES = 3  # of percussions for those of minimum norm, in one stage
+# Unknowns of a stage with several vectors of velocities, beyond which only the first of the cheap attempts is made: what comes
+# then (`body_rescue`) takes as long as ten to twenty iterations, and solves nearly all that is left.
+MANY = 200
 SOFTEST = 0.1  # compliance that follows the residual
 SHORT = 3  # iterations of many unknowns in which the residual does not fall, before another solver is asked
 
@@ -136,10 +140,12 @@ def solve_stage(
     elsewhere = work.signals[REDUNDANT] == 1
     work.signals[KEPT] = work.signals[REDUNDANT] = 0
     dependent = declared or elsewhere
-    number, again = options.attempt_0, False
+    number, again, problem = options.attempt_0, False, tables.problems[k]
     most = min(options.attempt_1, ATTEMPTS.size)
     if most == 0 and not _has_laws(tables, k):
         most = ATTEMPTS.size
+    if options.attempt_1 == CHEAP and problem.n > MANY and problem.segment - problem.segment_0 > 1:
+        most = 1
     while number < most and (number == 0 or work.signals[KEPT] < options.many):
         attempt, fine = ATTEMPTS[number], finer
         if number > 0 or again:

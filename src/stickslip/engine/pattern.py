@@ -114,6 +114,27 @@ class StagePattern:
         inputs = [*[self._symbols[n] for n in self.fields], self.sheet.part.parameters]
         return ca.Function(name, inputs, [self.outputs, self.jacobian])
 
+    def rough(self, name: str) -> ca.Function | None:
+        """The same with derivatives that leave out what the motion of a step changes in a mechanism's matrices.
+
+        Positions are taken as they are but in laws of nothing else, gaps. What is left out is of the order of dt. Of a box on
+        another, with eight corners, by generalized-alpha 0.2 of the operations are left. None if there are no positions.
+        """
+        sheet = self.sheet.again() if self.sheet.again is not None else None
+        if sheet is None or not sheet.positions_apart:
+            return None
+        q, values = (ca.vertcat(*each) for each in zip(*sheet.positions_apart, strict=True))
+        pattern = StagePattern(sheet)
+        rows = np.setdiff1d(np.arange(self.outputs.numel()), np.unique(pattern._row)).tolist()
+        if pattern.outputs.numel() != self.outputs.numel() or ca.depends_on(values, q):
+            return None
+        J = pattern.jacobian
+        if rows:
+            J[rows, :] = ca.jacobian(pattern.outputs[rows], q) @ ca.jacobian(values, pattern.x)
+        outputs, J = ca.substitute([pattern.outputs, J], [q], [values])
+        inputs = [*[pattern._symbols[n] for n in self.fields], sheet.part.parameters]
+        return ca.Function(name, inputs, [outputs, ca.project(ca.sparsify(J), self.jacobian.sparsity())])
+
     def values(self, name: str) -> ca.Function:
         """Values alone, of the same inputs."""
         return ca.Function(name, [*[self._symbols[n] for n in self.fields], self.sheet.part.parameters], [self.outputs])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
+from functools import partial
 from typing import Any
 
 from stickslip.engine.fields import Field
@@ -48,8 +49,13 @@ def _sheet(stage: StageFunction, kind: Kind, affine: dict[tuple[Field, ...], boo
 
 
 def _written(stage: StageFunction, kind: Kind, affine: dict[tuple[Field, ...], bool], held: bool) -> Stage:
-    sheet = Stage(kind.type, kind.is_node, dict(affine), held)
-    stage(sheet.part, sheet)
+    def write(apart: list | None) -> Stage:
+        sheet = Stage(kind.type, kind.is_node, dict(affine), held, positions_apart=apart)
+        stage(sheet.part, sheet)
+        return sheet
+
+    sheet = write(None)
+    sheet.again = partial(write, [])
     return sheet
 
 

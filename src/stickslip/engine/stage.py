@@ -76,6 +76,9 @@ class Stage:
     updates: dict[Field, ca.SX] = field(default_factory=dict)  # what this part contributes
     claims: dict[Field, ca.SX] = field(default_factory=dict)  # values that all who know them must agree on
     kept: dict[str, Any] = field(default_factory=dict, repr=False)  # what the builder makes of it, once
+    # Where positions are to stand as symbols in what is written: these, and what they are.
+    positions_apart: list[tuple[ca.SX, ca.SX]] | None = None
+    again: Callable[[], Stage] | None = None  # writes the same once more, with positions apart
 
     def once(self, key: str, make: Callable[[], Made]) -> Made:
         """What `make` makes of this sheet: patterns, functions, kernels. A program for more instances makes nothing anew."""
@@ -202,7 +205,11 @@ class Stage:
             out = ca.vertsplit(solved, n)
             for each, value in zip(fields, out, strict=True):
                 self.update(each, value)
-            return out
+            if self.positions_apart is None:
+                return out
+            symbols = [ca.SX.sym(each.name, n) for each in fields]
+            self.positions_apart += zip(symbols, out, strict=True)
+            return symbols
         x = [self.unknown(each, guess) for each in fields]
         rows = ca.vertsplit(ca.substitute(r, q, ca.vertcat(*x)) if self.is_node else ca.SX.zeros(count * n), n)
         for unknown, row in zip(x, rows, strict=True):

@@ -68,13 +68,14 @@ EVALUATION = _integers("group_0", "group_1", "segment_0", "segment_1")  # segmen
 # `wide`, `values` and `wide_values` are kernels that are there only where contacts are many (`crowd_kernels`), else 0: for
 # several instances at once, and for values without derivatives, which are the first outputs. Of a contact that is swept `kept`
 # outputs stay, else (0) all of them.
+# `rough` is a kernel with the same outputs whose derivatives leave out terms of the order of dt, where the exact one is long.
 # In an evaluation the outputs are added to the places from `unknowns` on; where `gap_kernel` is not 0, they vanish with what is
 # silent.
 GROUP = _integers(
     *("kind", "kernel", "n_in", "n_out", "inputs", "unknowns", "n_unknowns"),
     *("row_0", "row_1", "entry_0", "entry_1", "diagonal_0", "diagonal_1", "law_0", "law", "law_1"),
     *("instance", "element", "gap_kernel", "n_gap_in", "gap_inputs", "silent_0", "silent_1"),
-    *("wide", "values", "wide_values", "kept"),
+    *("wide", "values", "wide_values", "kept", "rough"),
 )
 
 # An output that is added to the row of a local unknown, or its derivative by a local unknown; of laws the row is a component.
@@ -149,6 +150,16 @@ TYPES: dict[str, Any] = {
     "sleepers": SLEEPER,
     "bounds": BOUND,
 }
+
+
+def with_rough_kernels(tables: Tables) -> Tables:
+    """The same with rough derivatives, where there are some."""
+    rough = tables.groups["rough"] != 0
+    if not rough.any():
+        return tables
+    groups = tables.groups.copy()
+    groups["kernel"] = np.where(rough, groups["rough"], groups["kernel"])
+    return tables._replace(groups=groups)
 
 
 class TableBuilder:

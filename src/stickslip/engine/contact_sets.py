@@ -1,0 +1,116 @@
+"""What an outer iteration over a stage reads and writes: its unknowns as one vector, and its sets of contacts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stickslip.engine.fields import EARLY, GAP_SIZE, Space
+from stickslip.engine.layout import Layout
+from stickslip.engine.tables import Tables
+from stickslip.engine.work import IDLE, Work
+from stickslip.nonsmooth.cones import NORMAL
+
+REPEATS = 0.5  # of a residual: sets that return with more than this share of it repeat
+# Steps in which sets may stay as they are without such a gain: the linearised problem is solved roughly at first.
+STUCK = 4
+RECENT, OFTEN = 7, 4  # a contact that opens and closes so often in so many steps repeats, whatever others do
+EARLIEST = 1e-3  # of the unit of gaps: contacts that open farther, where an iteration leads astray, are not closed
+BEYOND = 1.01  # of the gap that a contact opens to: where it is closed early
+
+
+class Unknowns:
+    """The unknowns of a stage in the memory, as one vector."""
+
+    def __init__(self, tables: Tables, k: int, memory: np.ndarray):
+        stage, self._memory = tables.problems[k], memory
+        self._segments = [
+            (
+                slice(int(s["start"]), int(s["start"] + s["length"])),
+                slice(int(s["first"]), int(s["first"] + s["length"])),
+            )
+            for s in tables.segments[stage["segment_0"] : stage["segment_1"]]
+        ]
+        self._size = int(stage["n"])
+
+    def get(self) -> np.ndarray:
+        """Their values."""
+        x = np.empty(self._size)
+        for place, part in self._segments:
+            x[part] = self._memory[place]
+        return x
+
+    def at(self, places: np.ndarray) -> np.ndarray:
+        """The unknowns that lie at these places of the memory."""
+        out = np.full(places.size, -1)
+        for place, part in self._segments:
+            inside = (places >= place.start) & (places < place.stop)
+            out[inside] = part.start + places[inside] - place.start
+        return out
+
+    def set(self, x: np.ndarray) -> None:
+        """Give them values."""
+        for place, part in self._segments:
+            self._memory[place] = x[part]
+
+
+class Sets:
+    """The marks of a stage that its own laws read: which contacts are closed, or slip."""
+
+    def __init__(self, tables: Tables, k: int, memory: np.ndarray, work: Work, layout: Layout):
+        stage, self._memory, self._work = tables.problems[k], memory, work
+        marks, heads = [], []
+        early = range(layout.start[EARLY], layout.start[EARLY] + layout.size[EARLY])
+        starts = [start for each, start in layout.start.items() if each.space is Space.N]
+        for g in range(stage["group_0"], stage["group_1"]):
+            group = tables.groups[g]
+            laws = tables.laws[int(group["law"]) : int(group["law_1"])]
+            read = {int(law[key]) for law in laws for key in ("open_where", "only_where", "except_where")}
+            inputs = tables.places[int(group["inputs"]) : int(group["inputs"] + group["n_in"])]["start"]
+            can_be_early = any(int(start) in early for start in inputs)
+            kind = tables.kinds[group["kind"]]
+            for number in range(int(kind["count"])):
+                row = int(kind["first"] + number * kind["width"])
+                for law in (each for each in laws if each["mark"] >= 0 and int(each["mark"]) in read):
+                    place = int(law["mark"] + tables.dofs[row + law["column"]])
+                    marks.append(place)
+                    if can_be_early and law["kind"] == NORMAL and law["open_where"] < 0:
+                        own = place - max(start for start in starts if start <= place)
+                        unit = layout.start[GAP_SIZE] + own
+                        heads.append((place, int(group["instance"] + number), int(law["y"]), early[own], unit))
+        self.marks = np.unique(np.array(marks, np.int64))
+        self._heads = np.array(heads, np.int64).reshape(-1, 5)
+        self._past: list[tuple[bytes, float, np.ndarray]] = []  # marks, residual and gaps of contacts
+
+    def get(self) -> bytes:
+        """Which contacts and elements of friction are in which set."""
+        return np.asarray(self._memory[self.marks] > 0.0).tobytes()
+
+    def repeat(self, error: float) -> list[np.ndarray]:
+        """Gaps of the contacts in all steps since the sets were the present ones, with no smaller residual; [] if never.
+
+        In space sets rarely repeat as a whole, because redundant contacts share their forces differently every time.
+        """
+        at = self._work.offset[self._heads[:, 1]]
+        gaps = np.where(at == IDLE, np.inf, self._work.outputs[np.where(at == IDLE, 0, at + self._heads[:, 2])])
+        self._past.append((self.get(), error, np.where(self._memory[self._heads[:, 0]] > 0.0, gaps, 0.0)))
+        for i in range(len(self._past) - 2, -1, -1):
+            same = [marks == self._past[-1][0] for marks, _, _ in self._past[i:]]
+            if same[0] and (not all(same) or len(same) > STUCK) and error > REPEATS * self._past[i][1]:
+                return [gaps for _, _, gaps in self._past[i:]]
+        recent = [gaps for _, _, gaps in self._past[-RECENT:]]
+        if len(recent) < RECENT:
+            return []
+        often = np.sum(np.diff(np.array(recent) > 0.0, axis=0), axis=0) >= OFTEN
+        return [np.where(often, gaps, 0.0) for gaps in recent] if often.any() else []
+
+    def forget(self) -> None:
+        """Begin anew: no sets were seen yet."""
+        self._past.clear()
+
+    def close_early(self, gaps: list[np.ndarray]) -> float:
+        """Close those contacts early that were open in some of these steps and not in others; the largest gap."""
+        widest, least = np.max(gaps, axis=0), np.min(gaps, axis=0)
+        change = (widest > 0.0) & (least == 0.0) & (widest < EARLIEST * self._memory[self._heads[:, 4]])
+        self._memory[self._heads[change, 3]] += BEYOND * widest[change]
+        self.forget()
+        return float(widest[change].max(initial=0.0))
