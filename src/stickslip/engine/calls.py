@@ -68,7 +68,7 @@ class LoopCalls:
 
         clock, done, tried, on_graph = self.clock._replace(row=first), first, 0, False
         tables, stats, signals = self.tables, (self._iterations, self._residuals), self.work.signals
-        rough = with_rough_kernels(tables)
+        rough = with_rough_kernels(tables) if self.solver == "auto" else tables
         if self.work.nap[0] and not np.array_equal(self.memory[: self._seen.size], self._seen):
             self._awake()  # parameters have changed
         cheap, once = self.options._replace(attempt_1=CHEAP), self.options._replace(attempt_1=1)

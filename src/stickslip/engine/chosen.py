@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from stickslip.engine.contact_sets import Sets, Unknowns
 from stickslip.engine.layout import Layout
 from stickslip.engine.linearise import newton_step
 from stickslip.engine.local import LocalProblem, evaluate_stage, local_problem
 from stickslip.engine.newton import GUESS
-from stickslip.engine.rescue import EXACT, INEXACT, ROUGH, SHARES, Rescue, Sets, Unknowns, gains
+from stickslip.engine.rescue import EXACT, INEXACT, ROUGH, SHARES, Rescue, gains
 from stickslip.engine.tables import Tables
 from stickslip.engine.work import Options, Work
 from stickslip.jit import jit_bare
