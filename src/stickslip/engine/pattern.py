@@ -117,8 +117,8 @@ class StagePattern:
     def rough(self, name: str) -> ca.Function | None:
         """The same with derivatives that leave out what the motion of a step changes in a mechanism's matrices.
 
-        Positions are taken as they are but in laws of nothing else, gaps. What is left out is of the order of dt. Of a box on
-        another, with eight corners, by generalized-alpha 0.2 of the operations are left. None if there are no positions.
+        Positions are taken as they are but in laws of nothing else, gaps. What is left out is of the order of dt, and more than
+        half of the operations. None if there are no positions.
         """
         sheet = self.sheet.again() if self.sheet.again is not None else None
         if sheet is None or not sheet.positions_apart:
