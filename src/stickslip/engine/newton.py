@@ -46,7 +46,7 @@ GUESS = 1e-3
 
 EXCHANGES = 3  # of percussions for those of minimum norm, in one stage
 # Unknowns of a stage with several vectors of velocities, beyond which only the first of the cheap attempts is made: what comes
-# then (`body_rescue`) takes as long as ten to twenty iterations, and solves nearly all that is left.
+# then (`body_rescue`) solves nearly all that is left.
 MANY = 200
 SOFTEST = 0.1  # compliance that follows the residual
 SHORT = 3  # iterations of many unknowns in which the residual does not fall, before another solver is asked

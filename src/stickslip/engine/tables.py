@@ -154,11 +154,10 @@ TYPES: dict[str, Any] = {
 
 def with_rough_kernels(tables: Tables) -> Tables:
     """The same with rough derivatives, where there are some."""
-    rough = tables.groups["rough"] != 0
-    if not rough.any():
+    if not tables.groups["rough"].any():
         return tables
     groups = tables.groups.copy()
-    groups["kernel"] = np.where(rough, groups["rough"], groups["kernel"])
+    groups["kernel"] = np.where(groups["rough"] != 0, groups["rough"], groups["kernel"])
     return tables._replace(groups=groups)
 
 
