@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from stickslip.engine.body_stage import BodyStage, body_stage
+from stickslip.engine.contact_sets import Unknowns
 from stickslip.engine.local import evaluate_stage
-from stickslip.engine.rescue import EXACT, INEXACT, ROUGH, SHARES, Unknowns, gains
+from stickslip.engine.rescue import EXACT, INEXACT, ROUGH, SHARES, gains
 from stickslip.engine.tables import Tables
 from stickslip.engine.work import Options, Work
 from stickslip.nonsmooth.measure import scratch
