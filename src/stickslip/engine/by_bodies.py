@@ -15,6 +15,7 @@ from stickslip.nonsmooth.operator import size_of
 from stickslip.nonsmooth.proximal import robust
 
 STEPS = 8  # of the outer iteration
+NEAR = 1.0  # of the residual of the stage, as a gap or velocity: contacts that are farther away are left out
 ROUNDS, MORE_ROUNDS = 3, 12  # of ADMM and Newton; from zero
 
 
@@ -52,10 +53,11 @@ def _iterated(
 ) -> bool:
     """The outer iteration from x; whether the memory holds a solution.
 
-    Contacts that close on the way are in the next linearised stage. To take all that are near at first, as `rescue` does, makes
-    the graph of a heap nearly full, and a step of 30 spheres by rattle takes 9.6 ms instead of 6.8.
+    Contacts that are farther away than NEAR and close on the way are in the next linearised stage. If none that are open are
+    taken, contacts of a stack close one after another, and a step of 20 boxes by half-explicit takes twice as long.
     """
-    n = x.size
+    n, order = x.size, int(tables.problems[k]["order"])
+    largest = float(work.sizes[order : order + n].max(initial=0.0)) or 1.0
     unknowns.set(x)
     error = evaluate_stage(tables, k, memory, work, options, True)
     for _ in range(STEPS):
@@ -63,8 +65,11 @@ def _iterated(
             return True
         if not np.isfinite(error):
             return False
+        work.near[0] = NEAR * error * largest
+        evaluate_stage(tables, k, memory, work, options, False)
         work.x["step"][:n] = 0.0  # those of idle contacts stay
         stage = body_stage(tables, k, memory, work)
+        work.near[0] = 0.0
         if stage is None:
             return False
         accuracy = float(work.x["size"][stage.unknown].min()) * max(0.1 * options.tolerance, INEXACT * error)
