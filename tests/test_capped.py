@@ -32,7 +32,7 @@ from stickslip.native.wide import place
 from stickslip.nonsmooth import from_bodies
 from stickslip.nonsmooth.krylov import gmres
 from stickslip.nonsmooth.measure import error_of, scratch
-from stickslip.nonsmooth.nearby import NEAR, OUTER, by_admm, by_friction, by_newton
+from stickslip.nonsmooth.nearby import NEAR, OUTER, by_newton, by_path
 from stickslip.nonsmooth.newton import newton
 from stickslip.nonsmooth.operator import add_elements, clear, factor_matrix, multiply, size_of, solve_matrix
 
@@ -119,7 +119,7 @@ def test_contacts_that_stay_open_are_left_out(forces_before):
     assert error * scales.speed == pytest.approx(natural_map(s, len(s.z)), rel=1e-9)
 
 
-@pytest.mark.parametrize("solver", [by_newton, by_admm, by_friction])
+@pytest.mark.parametrize("solver", [by_newton, by_path])
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_found_solves_the_sweeps_problem(solver, seed):
     s, rng = crowd(seed=seed)

@@ -14,12 +14,14 @@ import scipy.sparse as sp
 
 import stickslip as ss
 from stickslip.nonsmooth import SOLVERS, contacts, from_bodies, load_fclib, save_fclib, solve
+from stickslip.nonsmooth.cones import quadratic, smoothed_cone
+from stickslip.nonsmooth.curve import along, curve_of, direction, factor_at, residual_at
 from stickslip.nonsmooth.examples import brick_wall, hit_stack, random_contacts, tower
 from stickslip.nonsmooth.jam import jam_of
 from stickslip.nonsmooth.laws import derivatives, project
 from stickslip.nonsmooth.magnify import disagreement, magnified
 from stickslip.nonsmooth.modes import enumerate_modes, mode_count
-from stickslip.nonsmooth.path import _evaluate, _form, path_to_solution
+from stickslip.nonsmooth.path import path_to_solution
 from stickslip.nonsmooth.problem import elements_rows
 from stickslip.nonsmooth.reduced import islands, without_open
 from stickslip.nonsmooth.solvers import (
@@ -590,7 +592,7 @@ def test_a_path_leads_to_a_solution_unless_contacts_jam(dimension, most, ratio):
     solved, jammed = 0, 0
     for seed in range(60 * SEARCH):
         problem = asked_apart(seed, dimension, most, ratio)
-        end = path_to_solution(problem, 1e-9, by_newton)
+        end = by_path(problem)
         found = _climb(problem, [], np.zeros(problem.n_rows) if end.reaction is None else end.reaction, 1e-9)
         assert found.converged or jam_of(problem) is not None, seed
         if found.converged:
@@ -602,13 +604,44 @@ def test_a_path_leads_to_a_solution_unless_contacts_jam(dimension, most, ratio):
         solved, jammed = solved + found.converged, jammed + (end.jam is not None)
     assert solved > 40
     assert jammed
-    again = path_to_solution(problem, 1e-9, by_newton)
+    again = by_path(problem)
     np.testing.assert_array_equal(again.reaction, end.reaction)
 
 
-def by_newton(problem, r, tol):
-    found = solve(problem, "newton", tol, r)
-    return found.reaction, found.residual
+def by_path(problem, tol=1e-9):
+    def finish(r):
+        found = solve(problem, "newton", tol, r)
+        return found.reaction, found.residual
+
+    return path_to_solution(problem.operator, problem.laws, problem.scales, tol, finish)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_a_smoothed_cone(size):
+    """p - d = y, both inside of the cone, and p ∘ d = t^2 e; derivatives, and what solvers make of them."""
+    rng = np.random.default_rng(size)
+
+    def projected(y, t):
+        p, J, rest, Q = np.zeros(6), np.zeros((6, 6)), np.zeros((6, 6)), np.zeros((6, 6))
+        det = smoothed_cone(y, size, t, p, J, rest)
+        quadratic(p, det, size, t, Q)
+        return (p[:size], *(each[:size, :size] for each in (J, rest, Q)))
+
+    for t in (1.0, 0.1):
+        y = np.append(rng.normal(size=size), np.zeros(3))
+        p, J, rest, Q = projected(y, t)
+        d = p - y[:size]
+        assert p[0] > np.linalg.norm(p[1:])
+        assert d[0] > np.linalg.norm(d[1:])
+        assert p @ d == pytest.approx(t**2)
+        np.testing.assert_allclose(p[0] * d[1:] + d[0] * p[1:], 0.0, atol=1e-14)
+        steps = 1e-6 * np.eye(y.size)[:size]
+        slope = np.array([(projected(y + e, t)[0] - projected(y - e, t)[0]) / 2e-6 for e in steps]).T
+        np.testing.assert_allclose(J, slope, atol=1e-8)
+        np.testing.assert_allclose(rest, np.eye(size) - J, atol=1e-14)
+        np.testing.assert_allclose(rest @ Q, J, atol=1e-12)
+        by_t = (projected(y, t + 1e-6)[0] - projected(y, t - 1e-6)[0]) / 2e-6
+        np.testing.assert_allclose(by_t, rest @ p * 2 / t, atol=1e-8)
 
 
 def test_the_derivative_along_a_path():
@@ -618,11 +651,25 @@ def test_the_derivative_along_a_path():
         random_contacts(np.random.default_rng(4), 6, 2),
         random_contacts(np.random.default_rng(3), 9),
     ):
-        form, rng = _form(problem), np.random.default_rng(0)
-        opening, z = rng.uniform(1, 2, form.contacts), np.append(rng.normal(size=form.q.size), 0.7)
-        steps = 1e-6 * np.eye(z.size)
-        columns = [(_evaluate(form, opening, z + d)[0] - _evaluate(form, opening, z - d)[0]) / 2e-6 for d in steps]
-        np.testing.assert_allclose(_evaluate(form, opening, z)[1], np.array(columns).T, atol=1e-7)
+        op, laws, rng = problem.operator, problem.laws, np.random.default_rng(0)
+        curve = curve_of(op, laws, problem.scales)
+        curve.opening[:] = rng.uniform(1, 2, curve.opening.size)
+        at, z = along(op, curve), np.append(rng.normal(size=problem.n_rows), 0.7)
+
+        def residual(z, derive=False, op=op, laws=laws, curve=curve, at=at):
+            F = np.zeros(z.size - 1)
+            residual_at(op, laws, curve, z[:-1], z[-1], derive, at, F)
+            return F
+
+        F = residual(z, True)
+        newton, drift = np.zeros(F.size), np.zeros(F.size)
+        assert factor_at(op, laws, curve, at)
+        direction(op, laws, curve, at, at.newton, newton)
+        direction(op, laws, curve, at, at.drift, drift)
+        # a small Newton step takes away its share of F; along the derivative by -log t it does not change
+        for step, change in ((np.append(newton, 0.0), -F), (np.append(drift, 1.0), 0.0)):
+            slope = (residual(z + 1e-6 * step) - residual(z - 1e-6 * step)) / 2e-6
+            np.testing.assert_allclose(slope, change, atol=1e-7)
 
 
 def test_a_jam_that_friction_just_allows_is_found():

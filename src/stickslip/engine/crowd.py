@@ -2,15 +2,14 @@
 
 The loop stops at a stage. A crowd evaluates and linearises it, solves that by sweeps, evaluates it again, and so on until its
 residual is below the tolerance and no gap changes any more. Then the loop goes on after it. Where sweeps stall, the contacts
-that are left over are solved in patches (`patches`). Where that does not help within the cap of the sweeps, Newton's method for
-the linearised stage, or the robust solver of `nonsmooth`, find another start, and sweeps go on from there, then Newton's method
-for the stage. Where that does not help either, the stage goes to the attempts of all other runs.
+that are left over are solved in patches (`patches`). Where that does not help within the cap of the sweeps, the linearised
+stage goes to Newton's method, then to the path to a solution. Where that does not help either, the stage goes to the attempts
+of all other runs.
 """
 
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from stickslip.engine.contact_state import (
     sweeping,
 )
 from stickslip.engine.contact_sweeps import accelerated
-from stickslip.engine.contact_values import ease, respond, set_values, take_step, worst_gap
+from stickslip.engine.contact_values import ease, set_values, take_step, worst_gap
 from stickslip.engine.crowd_kernels import prepare_many
 from stickslip.engine.fields import N
 from stickslip.engine.local import evaluate_stage
@@ -33,59 +32,19 @@ from stickslip.engine.newton import GUESS
 from stickslip.engine.patches import FIRST_SWEEPS, WORTH, relieve
 from stickslip.engine.program import Program
 from stickslip.engine.tables import Tables
-from stickslip.engine.work import SOLVE_STAGE, Options, Work
+from stickslip.engine.work import Options, Work
 from stickslip.jit import Direct, jit_bare
-from stickslip.native.call import call_apart
-from stickslip.nonsmooth.nearby import Nearby, by_admm, by_friction, by_newton, by_patience
+from stickslip.nonsmooth.nearby import Nearby, by_newton, by_path
 from stickslip.nonsmooth.problem import Problem
 
 FEW = 40  # contacts, below which Newton's method is faster
 # Of the speed of the fastest body, or of its way: contacts that would open by less than this take part at once.
 NEAR = 0.3
 CAP = 7000  # sweeps of one solve, between patches
-AFTERWARDS = 1500  # sweeps that may follow the robust solver
-ANEW = 1600  # sweeps from a start that has forgotten forces
-
-
-class After(NamedTuple):
-    """What may come after the cap: a name, the solver of the linearised stage, the share of the tolerance that it aims at, and
-    how many sweeps may follow. `kept`: the shares of normal forces and of friction that it starts with. `seed`: of factors from
-    0 to 2 for the forces of every contact, if it is not 0.
-    """
-
-    means: str
-    solver: Nearby
-    share: float
-    most: int
-    kept: tuple[float, float] = (1.0, 1.0)
-    seed: int = 0
-
-
-# Forces of a pile that moves slowly hold each other from step to step, and no path of Newton's method may lead on from there.
-# Then forces that sweeps find anew, which hold each other less, are another start: `bench/piles.py settled` counts what helps.
-AFTER_CAP = (
-    After("newton", by_newton, 0.7, 60),
-    After("newton with new friction", by_newton, 0.7, 60, kept=(1.0, 0.0)),
-    After("newton with new forces", by_newton, 0.7, 60, kept=(0.0, 0.0)),
-    *(After("newton with other forces", by_newton, 0.7, 60, seed=seed) for seed in (1, 2, 3)),
-    After("patient newton", by_patience, 0.7, 60),
-    After("robust", by_admm, 0.2, AFTERWARDS),
-    After("less friction first", by_friction, 0.2, AFTERWARDS),
-)
-# Contacts, beyond which only Newton's method is worth its time: the others take as long, and find less.
-MOST_LATER = 1000
-NEWTON = 12  # iterations of Newton's method for the stage itself after that
+AFTER_CAP: tuple[tuple[str, Nearby], ...] = (("newton", by_newton), ("path", by_path))
+AIM = 0.7  # of the tolerance, in which rows of friction count one by one
 LINEARISATIONS = 12  # of one stage
 REFUSED, SOLVED, STALLED = range(3)  # what came out of a stage: it cannot be swept, it is solved, its sweeps stall
-
-
-@jit_bare
-def newton_stage(
-    tables: Tables, k: int, memory: np.ndarray, work: Work, options: Options, guess: float, counts: np.ndarray,
-    sizes: np.ndarray,
-) -> bool:  # fmt: skip
-    """Newton's method for one stage alone; see `newton.solve_stage`."""
-    return call_apart(work.apart[SOLVE_STAGE], (tables, k, memory, work, options, guess, counts, sizes))
 
 
 @jit_bare
@@ -201,51 +160,32 @@ class Crowd:
     def _after_cap(
         self, tables: Tables, k: int, memory: np.ndarray, work: Work, options: Options, finite: bool
     ) -> float:
-        """Sweeps from where Newton's method for the linearised stage leads, or the robust solver; the residual of the stage."""
+        """What solves the linearised stage, step by step, until the stage is solved; its residual."""
         bodies, room = self._bodies[k], self._room
         assert bodies is not None
         assert room is not None
         if not finite:
             Unknowns(tables, k, memory).set(work.start)
-        for means, solver, share, most, kept, seed in AFTER_CAP:
-            newton = solver in (by_newton, by_patience)
-            if not newton and self._count > MOST_LATER:
-                return np.inf
-            solved = True  # the linearised stage
-            for n in range(LINEARISATIONS):
-                evaluate_stage(tables, k, memory, work, options, True)
-                count = int(set_up(tables, k, memory, work, bodies, self._plan, room, options.tolerance))
-                if count < 0 or not solved:
+        hardest = 0
+        for _ in range(LINEARISATIONS):
+            evaluate_stage(tables, k, memory, work, options, True)
+            count = int(set_up(tables, k, memory, work, bodies, self._plan, room, options.tolerance))
+            if count < 0:
+                break
+            self._count = count
+            ease(room, count, options.tolerance)
+            for number, (_, solver) in enumerate(AFTER_CAP):
+                hardest = max(hardest, number)
+                if find_start(solver, room, count, AIM * options.tolerance) < options.tolerance:
                     break
-                self._count = count
-                ease(room, count, options.tolerance)
-                if n == 0 and (kept != (1.0, 1.0) or seed):
-                    room.z[:count] *= (kept[0], kept[1], kept[1])
-                    if seed:
-                        room.z[:count] *= np.random.default_rng(seed).uniform(0.0, 2.0, (count, 1))
-                    respond(room, count)
-                    self.sweeps += accelerated(room, count, options.tolerance, ANEW)[0]
-                residual = find_start(solver, room, count, share * options.tolerance)
-                if not residual < options.tolerance:  # sweeps that are not needed may lead away again
-                    done, residual = relieve(room, count, options.tolerance, most)
-                    self.sweeps += done
-                solved = residual < options.tolerance
-                if not solved and newton:
-                    break
-                take_step(room, count, bodies, memory)
-                error = evaluate_stage(tables, k, memory, work, options, False)
-                gap = 0.0 if room.gaps[0] == 0 else worst_gap(tables, k, work)
-                if error < options.tolerance and gap < ALLOWED_GAP * options.tolerance:
-                    self._note(means)
-                    return error
-        short = options._replace(attempt_0=0, attempt_1=1, iterations=NEWTON)
-        counts, sizes = np.zeros(len(tables.problems), np.int64), np.zeros(len(tables.problems) + 2)
-        start = work.start.copy()  # which Newton's method forgets
-        if newton_stage(tables, k, memory, work, short, 1.0, counts, sizes):
-            work.solved_by[0] -= 1  # it has a name of its own
-            self._note("robust and newton")
-            return float(sizes[k])
-        work.start[:] = start
+            else:
+                break
+            take_step(room, count, bodies, memory)
+            error = evaluate_stage(tables, k, memory, work, options, False)
+            gap = 0.0 if room.gaps[0] == 0 else worst_gap(tables, k, work)
+            if error < options.tolerance and gap < ALLOWED_GAP * options.tolerance:
+                self._note(AFTER_CAP[hardest][0])
+                return error
         return np.inf
 
     def problem(self) -> tuple[Problem, np.ndarray] | None:

@@ -123,6 +123,59 @@ def slip_weights(direction: np.ndarray, b: int, size: int, rho: float, r: float,
             weight[1, i, j] = same - tangent
 
 
+# -- the cone |x_T| <= x_N of a contact, smoothed ------------------------------------------------------------------------
+
+
+@jit
+def smoothed_positive(x: float, t: float) -> float:
+    """(x + sqrt(x^2 + 4 t^2))/2, which is max(x, 0) for t = 0 (Chen, Harker, Kanzow and Smale)."""
+    root = math.sqrt(x * x + 4.0 * t * t)
+    return 0.5 * (x + root) if x > 0.0 else 2.0 * t * t / (root - x)
+
+
+@jit
+def smoothed_cone(y: np.ndarray, size: int, t: float, p: np.ndarray, J: np.ndarray, rest: np.ndarray) -> float:
+    """p = P(y) of the first `size` components, normal first: y = p - d with p, d inside of the cone and p ∘ d = t^2 e.
+
+    J is the derivative of P, `rest` is I - J without its rounding errors. The determinant of p is returned (`quadratic`).
+    """
+    square = 0.0
+    for i in range(1, size):
+        square += y[i] * y[i]
+    length = math.sqrt(square)
+    low, high = smoothed_positive(y[0] - length, t), smoothed_positive(y[0] + length, t)
+    across = low * high / (low * high + t * t)
+    p[0] = 0.5 * (high + low)
+    for i in range(1, size):
+        p[i] = across * y[i]
+    # eigenvalues of J: along (1, e) and (1, -e) with e = y_T/|y_T|, and across; of I - J first
+    rest_high, rest_low = t * t / (high * high + t * t), t * t / (low * low + t * t)
+    rest_across = t * t / (low * high + t * t)
+    rest[0, 0] = 0.5 * (rest_high + rest_low)
+    J[0, 0] = 0.5 * (high * high / (high * high + t * t) + low * low / (low * low + t * t))
+    for i in range(1, size):
+        e_i = y[i] / length if length > 0.0 else 0.0
+        rest[i, 0] = rest[0, i] = 0.5 * (rest_high - rest_low) * e_i
+        J[i, 0] = J[0, i] = -rest[i, 0]
+        for j in range(1, size):
+            e_j = y[j] / length if length > 0.0 else 0.0
+            own = 1.0 if i == j else 0.0
+            rest[i, j] = rest_across * own + (rest[0, 0] - rest_across) * e_i * e_j
+            J[i, j] = across * own + (J[0, 0] - across) * e_i * e_j
+    return low * high
+
+
+@jit
+def quadratic(p: np.ndarray, det: float, size: int, t: float, Q: np.ndarray) -> None:
+    """Q = (I - J)^-1 J of `smoothed_cone`, with I + Q = (I - J)^-1 and (I - J)^-1 dP/dt = 2 p/t.
+
+    It is p's quadratic representation in the Jordan algebra of the cone over t^2.
+    """
+    for i in range(size):
+        for j in range(size):
+            Q[i, j] = (2.0 * p[i] * p[j] + (0.0 if i != j else -det if i == 0 else det)) / (t * t)
+
+
 # -- CONE: its kernel gives projection and derivatives together -----------------------------------------------------------
 
 

@@ -34,7 +34,7 @@ def jam_of(problem: Problem) -> np.ndarray | None:
     rows = np.concatenate([rows_of[e] for e in touching])
     found = _self_stress(part_of(problem, touching, rows, problem.q[rows])) if rows.size <= MOST else None
     if found is None:
-        return path_to_solution(problem, 0.0).jam
+        return path_to_solution(problem.operator, problem.laws, problem.scales, 0.0).jam
     forces = np.zeros(problem.n_rows)
     forces[rows] = found
     return forces

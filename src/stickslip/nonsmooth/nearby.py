@@ -1,4 +1,4 @@
-"""Solvers of bodies from a start that is nearly a solution, as sweeps that hit their cap leave it: arrays in, no `Problem`."""
+"""Solvers of bodies for stages whose sweeps hit their cap: Newton's method from where they are, then the path to a solution."""
 
 from __future__ import annotations
 
@@ -6,68 +6,61 @@ from collections.abc import Callable
 
 import numpy as np
 
+from stickslip.nonsmooth.curve import curve_of
 from stickslip.nonsmooth.laws import Laws
 from stickslip.nonsmooth.measure import Scales, error_of, scratch
 from stickslip.nonsmooth.newton import Pace, newton
 from stickslip.nonsmooth.operator import Operator, size_of
+from stickslip.nonsmooth.path import path_to_solution
 from stickslip.nonsmooth.proximal import robust
 
 # Percussions of such a start are 5 to 15 % off, a few contacts have a wrong status. With kappa = 1e4 the first step fails in
 # most of 18 capped stages of 1000 spheres. Where friction makes forces grow that a proximal step should reduce, the residual
-# rises for many steps, and falls again once kappa is large: hence the patience, and a kappa that falls slowly.
+# rises for many steps, and falls again once kappa is large: hence patience, and a kappa that falls slowly. Forces of a pile
+# that moves slowly hold each other from step to step, and the branch of solutions that they belong to may end: no step of
+# Newton's method leads on from there, but the path does.
 NEAR = Pace(160.0, 4.0, 4.0, 20)
-PACES = NEAR, NEAR._replace(kappa=1e4), NEAR._replace(up=10.0)
-OUTER, FEWER, LONG = 60, 20, 120
-# Tries: a pace, and the share of the tolerance by which free velocities are disturbed. Which branches a path leads through, and
-# where it ends, is chance where friction makes forces grow. Of 11 stages of a settled pile of 1000 spheres that cost most, NEAR
-# solves 8, and gives up 8 of them if it may fail 8 times only; the first of these solves one of two others that were tried.
-SLOWLY = Pace(160.0, 2.0, 2.0, 30)
-TRIES = (SLOWLY, 0.0, LONG), (SLOWLY, 0.6, LONG)
-FRICTION = 0.9, 0.95, 0.98
-LESS, SHORT = 30.0, 12  # times the tolerance, and proximal steps, of a problem with less friction
-ROUNDS = 3
+FASTER = NEAR._replace(up=10.0)
+OUTER, FEWER = 60, 20
+# Newton's method from points of a path: it mostly succeeds soon, or not at all. Errors of points are of the size of t.
+SOON = NEAR._replace(failures=4)
+WORTH = 1000.0, 2e-3  # of the tolerance, or of the free velocities: the error of a point from which it is tried
+MOST_ON_PATH = 5000  # contacts: of 2300 a path takes 200 to 500 factorisations of 28 ms
+ROUNDS = 3  # of ADMM and Newton, where laws have no path
 
 Nearby = Callable[[Operator, Laws, Scales, np.ndarray, float], bool]
 
 
 def by_newton(op: Operator, laws: Laws, scales: Scales, r: np.ndarray, tol: float) -> bool:
     """Proximal Newton alone; r becomes the best that was found. Whether it is below tol."""
-    return bool(newton(op, laws, scales, r, tol, NEAR, OUTER, scratch(r.size, size_of(op), laws.kind.size))[0] <= tol)
-
-
-def by_patience(op: Operator, laws: Laws, scales: Scales, r: np.ndarray, tol: float) -> bool:
-    """The same for many steps, in which kappa changes slowly, in one try after the other."""
-    work, random = scratch(r.size, size_of(op), laws.kind.size), np.random.default_rng(0)
-    start, least = r.copy(), np.inf
-    for pace, share, outer in TRIES:
-        x, other = start.copy(), op
-        if share > 0.0:  # gaps, whose scale is larger, by as much as slips
-            other = op._replace(offset=op.offset + share * tol * scales.scale.min() * random.uniform(-1, 1, r.size))
-        newton(other, laws, scales, x, (1.0 - share) * tol, pace, outer, work)
-        error = error_of(op, laws, scales, x, work)
-        if error < least:
-            least, r[:] = error, x
-        if least <= tol:
-            return True
-    return False
+    return _newton(op, laws, scales, r, tol, NEAR, OUTER)
 
 
 def at_one_pace(op: Operator, laws: Laws, scales: Scales, r: np.ndarray, tol: float) -> bool:
-    """Proximal Newton at the last of these paces, for fewer steps: where sweeps go on whatever comes out of it."""
-    return bool(
-        newton(op, laws, scales, r, tol, PACES[-1], FEWER, scratch(r.size, size_of(op), laws.kind.size))[0] <= tol
-    )
+    """The same at another pace, for fewer steps: where sweeps go on whatever comes out of it."""
+    return _newton(op, laws, scales, r, tol, FASTER, FEWER)
 
 
-def by_friction(op: Operator, laws: Laws, scales: Scales, r: np.ndarray, tol: float) -> bool:
-    """The same with less friction at first: contacts that slip there and stick at last are found one after the other."""
+def _newton(op: Operator, laws: Laws, scales: Scales, r: np.ndarray, tol: float, pace: Pace, outer: int) -> bool:
+    return bool(newton(op, laws, scales, r, tol, pace, outer, scratch(r.size, size_of(op), laws.kind.size))[0] <= tol)
+
+
+def by_path(op: Operator, laws: Laws, scales: Scales, r: np.ndarray, tol: float) -> bool:
+    """The path to a solution, which forgets r; the robust method where there is none. r stays if nothing better is found."""
     work = scratch(r.size, size_of(op), laws.kind.size)
-    for share in FRICTION:
-        newton(op, laws._replace(mu=share * laws.mu), scales, r, LESS * tol, NEAR, SHORT, work)
-    return bool(newton(op, laws, scales, r, tol, NEAR, OUTER, work)[0] <= tol)
+    if laws.element.size - 1 > MOST_ON_PATH:
+        return False
+    if curve_of(op, laws, scales) is None:
+        return bool(robust(op, laws, scales, r, tol, ROUNDS, work)[0] <= tol)
 
+    def finish(x: np.ndarray) -> tuple[np.ndarray, float]:
+        error = error_of(op, laws, scales, x, work)
+        if error <= max(WORTH[0] * tol, WORTH[1]):
+            error = newton(op, laws, scales, x, tol, SOON, FEWER, work)[0]
+        return x, error
 
-def by_admm(op: Operator, laws: Laws, scales: Scales, r: np.ndarray, tol: float) -> bool:
-    """The robust method: rounds of ADMM and Newton."""
-    work = scratch(r.size, size_of(op), laws.kind.size)
-    return bool(robust(op, laws, scales, r, tol, ROUNDS, work)[0] <= tol)
+    found = path_to_solution(op, laws, scales, tol, finish).reaction
+    if found is None or error_of(op, laws, scales, found, work) > error_of(op, laws, scales, r, work):
+        return False
+    r[:] = found
+    return bool(error_of(op, laws, scales, r, work) <= tol)

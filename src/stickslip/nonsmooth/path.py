@@ -23,245 +23,196 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stickslip.nonsmooth.cones import BALL, NORMAL, ZERO
-from stickslip.nonsmooth.problem import Problem, elements_rows
-from stickslip.nonsmooth.reduced import without_force
+from stickslip.nonsmooth.curve import (
+    CONTACT,
+    Curve,
+    along,
+    curve_of,
+    direction,
+    factor_at,
+    residual_at,
+    velocities_at,
+)
+from stickslip.nonsmooth.laws import Laws
+from stickslip.nonsmooth.measure import Scales
+from stickslip.nonsmooth.operator import Operator
 
 OPENING = (0.5, 1.0)  # of the free velocities: by how much more than needed contacts are open at the start, at random
-ROUND = 0.3  # of the free velocities: |u_T| is smoothed by t^2 times this
 FIRST, LONGEST, SHORTEST = 0.3, 1.0, 1e-8  # steps along the curve in (x/(1 + |x|), -log t)
-NEAR = 1e-4  # times t, in the same measure: how exactly it is followed
+CROWDED = 30  # contacts: of more of them steps may be longer by the root of their number, as |x| is
+NEAR = 1e-2  # times t, in the same measure: how exactly it is followed
 # Self-stresses follow from velocities of the size t^2 alone, so rounding errors of W x + q count by 1/t^2.
 ROUNDING = 1e-15
-CORRECTIONS, EASY = 6, 3  # Newton steps of a point at most, and those after which steps are made longer
+MOST_CORRECTIONS, FACTORISATIONS = 20, 4  # of a point, at most
+QUICKLY, FALLS = 0.3, 0.7  # by how much corrections fall from one to the next: factors serve again, and at least
 STRAIGHT = 0.85  # cosine of the angle between a step and the tangent before it
-EVERY = 1.0  # in -log t: how often a solution is tried to be reached from the curve
+# How often a solution is tried to be reached from the curve: in -log t, and in points where the curve turns back.
+EVERY, OR_AFTER = 1.0, 25
 LAST = 15.0  # -log t where rounding errors rule
 MOST_STEPS = 1000
 UNBOUNDED = 1e7  # forces, by those that make the free velocities
 START_STEPS = 60
 SELF_STRESS = 1e-4  # velocities that the forces of a jam may make, by those that they would make alone
-MOST = 600  # rows: a point takes 0.1 s
+MOST = 600  # rows of a problem without bodies: a point takes 0.1 s
 
-Finish = Callable[[Problem, np.ndarray, float], tuple[np.ndarray, float]]  # multipliers, residual
+Finish = Callable[[np.ndarray], tuple[np.ndarray, float]]  # multipliers to better ones, and their residual
 
 
 class End(NamedTuple):
-    """The best that was reached from a path, normal forces of a jam in whose direction it leaves, and points on it."""
+    """The best that was reached from a path, normal forces of a jam in whose direction it leaves; points, factorisations."""
 
     reaction: np.ndarray | None
     jam: np.ndarray | None
     points: int
+    factored: int
 
 
-class Form(NamedTuple):
-    """y = W x + q with unit cones |x_T| <= x_N, in units of the free velocities. r[rows] = D x."""
+class Walk:
+    """Points z = (x, -log t) of the curve of a problem."""
 
-    W: np.ndarray
-    q: np.ndarray
-    D: np.ndarray
-    rows: np.ndarray
-    place: np.ndarray  # of the rows of contacts in an array of three components for each of them
-    contacts: int
+    def __init__(self, op: Operator, laws: Laws, curve: Curve):
+        self._problem = op, laws, curve
+        self._at = along(op, curve)
+        self._F = np.zeros(curve.D.size)
+        self.factored = 0
 
-    def padded(self, x: np.ndarray) -> np.ndarray:
-        """Components of contacts, zero where there are less than three."""
-        out = np.zeros(3 * self.contacts)
-        out[self.place] = x[: self.place.size]
-        return out.reshape(-1, 3)
+    def velocities(self, x: np.ndarray) -> np.ndarray:
+        """y of the multipliers x."""
+        velocities_at(*self._problem, x, self._at)
+        return self._problem[2].K * self._at.u
+
+    def _residual(self, z: np.ndarray, derive: bool) -> float:
+        """Go to z; the length of what is zero on the curve."""
+        return float(residual_at(*self._problem, z[:-1], z[-1], derive, self._at, self._F))
+
+    def _newton(self) -> np.ndarray:
+        """The Newton step with t fixed, with the factors at hand. Directions have a last component, that of -log t."""
+        step = np.zeros(self._F.size + 1)
+        direction(*self._problem, self._at, self._at.newton, step[:-1])
+        return step
+
+    def _tangent(self) -> np.ndarray | None:
+        """The derivative by -log t, with factors of the derivatives at hand; None if there is none."""
+        self.factored += 1
+        tangent = np.zeros(self._F.size + 1)
+        tangent[-1] = 1.0
+        if not factor_at(*self._problem, self._at):
+            return None
+        direction(*self._problem, self._at, self._at.drift, tangent[:-1])
+        return tangent if np.isfinite(tangent).all() else None
+
+    def start(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """The point with the t of z, where the problem is convex, by Newton's method; and the tangent."""
+        before = self._residual(z, True)
+        for _ in range(START_STEPS):
+            tangent, share = self._tangent(), 1.0
+            if tangent is None:
+                return None
+            if before < NEAR:
+                return z, tangent
+            step = self._newton()
+            now = self._residual(z + step, True)
+            while share > SHORTEST and not now < (1.0 - 0.1 * share) * before:
+                share *= 0.5
+                now = self._residual(z + share * step, True)
+            z, before = z + share * step, now
+        return None
+
+    def correct(
+        self, predicted: np.ndarray, c: np.ndarray, measure: np.ndarray, h: float
+    ) -> tuple[np.ndarray, np.ndarray, int] | None:
+        """The point of the path in the plane c.z = c.predicted, the tangent with c.tangent = 1, and factorisations.
+
+        Newton's method with the derivatives of the first point, as long as that converges quickly; then with new ones. What
+        rounding leaves of large directions near folds and jams, the next step corrects.
+        """
+        z, last, factored, fresh = predicted, float("inf"), 0, True
+        tangent = np.zeros(0)
+        for _ in range(MOST_CORRECTIONS):
+            self._residual(z, fresh)
+            if fresh:
+                factored += 1
+                found = self._tangent() if factored <= FACTORISATIONS else None
+                if found is None:
+                    return None
+                tangent = found / (c @ found)
+            step = self._newton()
+            step += (c @ (predicted - z) - c @ step) * tangent
+            size = float(np.linalg.norm(measure * step))
+            t = float(np.exp(-z[-1]))
+            if size < NEAR * t + ROUNDING / t**2:
+                return z + step, tangent, factored
+            if not size < min(2.0 * h, FALLS * last):
+                if fresh:
+                    return None
+                fresh = True  # from here, once more
+                continue
+            fresh = size > QUICKLY * last
+            z, last = z + step, size
+        return None
 
 
-def path_to_solution(problem: Problem, tol: float, finish: Finish | None = None) -> End:
+def path_to_solution(op: Operator, laws: Laws, scales: Scales, tol: float, finish: Finish | None = None) -> End:
     """Follow the path, and try to `finish` on the way; without, see whether it leaves in the direction of a jam."""
-    form = _form(problem)
-    if form is None:
-        return End(None, None, 0)
-    q = form.padded(form.q)
-    opening = np.maximum(0.0, np.hypot(q[:, 1], q[:, 2]) - q[:, 0])
-    opening += np.random.default_rng(0).uniform(*OPENING, form.contacts)
-    start = _start(form, opening)
+    curve = curve_of(op, laws, scales)
+    if curve is None or (not op.bodies and np.count_nonzero(curve.D) > MOST):
+        return End(None, None, 0, 0)
+    walk = Walk(op, laws, curve)
+    q = walk.velocities(np.zeros(curve.D.size))
+    _set_openings(laws, curve, q)
+    start = walk.start(np.zeros(q.size + 1))
     if start is None:
-        return End(None, None, 0)
-    (z, tangent), h, tried = start, FIRST, 0.0
+        return End(None, None, 0, walk.factored)
+    longest = LONGEST * max(1.0, np.count_nonzero(curve.element == CONTACT) / CROWDED) ** 0.5
+    (z, tangent), h, tried, tried_at = start, FIRST, 0.0, 0
     best: np.ndarray | None = None
-    least = np.inf
+    least, before = np.inf, (tangent, 0.0)  # the last tangent, and how far away it was
     for count in range(1, MOST_STEPS + 1):
         large = np.abs(z[:-1]).max()
         if large > UNBOUNDED:
-            return End(best, _jam(form, problem, z[:-1]), count)
+            return End(best, _jam(walk, laws, curve, q, z[:-1]), count, walk.factored)
         measure = np.append(np.full(z.size - 1, 1.0 / (1.0 + large)), 1.0)
-        tangent /= np.linalg.norm(measure * tangent)
-        found = _correct(form, opening, z + h * tangent, measure**2 * tangent, measure, h)
+        tangent = tangent / np.linalg.norm(measure * tangent)
+        found = None
         while found is None and h > SHORTEST:
-            h /= 2.0
-            found = _correct(form, opening, z + h * tangent, measure**2 * tangent, measure, h)
-        if found is None:
-            break
-        new, direction, taken = found
-        if np.linalg.norm(measure * (new - z)) * STRAIGHT > h > 100 * SHORTEST:
-            h /= 2.0
-            continue
-        z, tangent = new, direction
-        h = min(1.6 * h, LONGEST) if taken <= EASY else 0.7 * h if taken >= CORRECTIONS - 1 else h
-        if finish is not None and z[-1] > tried + EVERY:
-            tried = z[-1]
-            r, error = finish(problem, _reaction(form, problem, z[:-1]), tol)
+            predicted = z + h * tangent
+            if h < 2.0 * before[1]:  # the curve bends as it did
+                predicted += 0.5 * h * h / before[1] * (tangent - before[0])
+            found = walk.correct(predicted, measure**2 * tangent, measure, h)
+            if found is not None and np.linalg.norm(measure * (found[0] - z)) * STRAIGHT > h > 100 * SHORTEST:
+                found = None
+            h = h / 2.0 if found is None else h
+        if found is not None:
+            before = tangent, float(np.linalg.norm(measure * (found[0] - z)))
+            z, tangent, taken = found
+            h = min(1.6 * h, longest) if taken <= 1 else 0.7 * h if taken >= FACTORISATIONS else h
+        ended = found is None or not 0.0 <= z[-1] <= LAST
+        if finish is not None and (ended or z[-1] > tried + EVERY or count >= tried_at + OR_AFTER):
+            tried, tried_at = max(tried, z[-1]), count
+            r, error = finish(curve.D * z[:-1])
             if error < least:
                 best, least = r, error
-        if least <= tol or not 0.0 <= z[-1] <= LAST:
+        if least <= tol or ended:
             break
-    return End(best, None, count)
+    return End(best, None, count, walk.factored)
 
 
-def _form(problem: Problem) -> Form | None:
-    """The problem in unit cones, contacts first; None where laws are of other kinds than contacts and constraints."""
-    laws, scales, idle = problem.laws, problem.scales, without_force(problem)
-    rows: list[int] = []
-    D: list[float] = []
-    place: list[int] = []
-    contacts, constraints = 0, []
-    unit = scales.scale / scales.speed  # gaps and velocities may stand side by side
-    size = np.sqrt(unit / scales.weight)
-    for e, own in enumerate(elements_rows(laws)):
-        first, last = laws.element[e], laws.element[e + 1]
-        friction = slice(first + 1, last)
-        if laws.kind[first] == ZERO and last == first + 1:
-            constraints += own.tolist()
-            continue
-        if idle[e]:
-            continue
-        if laws.kind[first] != NORMAL or last > first + 2 or own.size > 3:
-            return None
-        if (laws.kind[friction] != BALL).any() or laws.radius[friction].any() or (laws.normal[friction] < 0).any():
-            return None
-        mu = float(laws.mu[friction].sum())
-        some = own if mu > 0.0 else own[:1]
-        rows += some.tolist()
-        D += [size[own[0]] * (mu if i else 1.0) for i in range(some.size)]
-        place += [3 * contacts + i for i in range(some.size)]
-        contacts += 1
-    if not contacts or len(rows) + len(constraints) > MOST:
-        return None
-    every = np.array(rows + constraints)
-    scale = np.concatenate([D, size[constraints]]) if constraints else np.array(D)
-    W = problem.W[every][:, every].toarray()
-    return Form(
-        scale[:, None] * (W / unit[every, None]) * scale,
-        scale * problem.q[every] / unit[every] / scales.speed,
-        scale * scales.speed,
-        every,
-        np.array(place),
-        contacts,
-    )
+def _set_openings(laws: Laws, curve: Curve, q: np.ndarray) -> None:
+    """So large that the first problem has hardly any forces, whatever the free velocities q are; at random."""
+    contact = curve.element == CONTACT
+    first, rows = laws.start[laws.element[:-1]][contact], curve.rows[contact]
+    square = np.zeros(first.size)
+    for i in (1, 2):
+        square[rows > i] += q[first[rows > i] + i] ** 2
+    random = np.random.default_rng(0).uniform(*OPENING, first.size)
+    curve.opening[contact] = np.maximum(0.0, np.sqrt(square) - q[first]) + random
 
 
-def _reaction(form: Form, problem: Problem, x: np.ndarray) -> np.ndarray:
-    r = np.zeros(problem.n_rows)
-    r[form.rows] = form.D * x
-    return r
-
-
-def _positive(x: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """max(x, 0) smoothed by t, its derivative, and the one by t."""
-    root = np.sqrt(x * x + 4.0 * t * t)
-    value = np.where(x > 0.0, 0.5 * (x + root), 2.0 * t * t / (root + np.abs(x)))
-    return value, value / root, 2.0 * t / root
-
-
-def _projection(y: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The smoothed projections of y to unit cones, their derivatives, and those by t."""
-    length = np.hypot(y[:, 1], y[:, 2])
-    e = np.where(length[:, None] > 0.0, y[:, 1:] / np.maximum(length, 1e-300)[:, None], [1.0, 0.0])
-    low, slope_low, t_low = _positive(y[:, 0] - length, t)
-    high, slope_high, t_high = _positive(y[:, 0] + length, t)
-    p, by_t = (
-        np.column_stack([0.5 * (b + a), (0.5 * (b - a))[:, None] * e]) for a, b in ((low, high), (t_low, t_high))
-    )
-    along, cross = 0.5 * (slope_high + slope_low), (0.5 * (slope_high - slope_low))[:, None] * e
-    across = np.where(length > 1e-12, 0.5 * (high - low) / np.maximum(length, 1e-300), slope_low)
-    J = np.empty((len(y), 3, 3))
-    J[:, 0, 0], J[:, 0, 1:], J[:, 1:, 0] = along, cross, cross
-    J[:, 1:, 1:] = across[:, None, None] * np.eye(2) + (along - across)[:, None, None] * e[:, :, None] * e[:, None, :]
-    return p, J, by_t
-
-
-def _evaluate(form: Form, opening: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """F(z) of z = (x, -log t), which is zero on the path, and its derivative."""
-    x, t, n, m, k = z[:-1], float(np.exp(-z[-1])), z.size - 1, form.place.size, form.contacts
-    u = form.W @ x + form.q
-    y, X = form.padded(u), form.padded(x)
-    slip = np.sqrt(y[:, 1] ** 2 + y[:, 2] ** 2 + (ROUND * t * t) ** 2)
-    S = np.broadcast_to(np.eye(3), (k, 3, 3)).copy()  # dû/du
-    S[:, 0, 1:] = (1.0 - t * t) * y[:, 1:] / slip[:, None]
-    later = np.zeros((k, 3))  # dû/d(-log t)
-    later[:, 0] = 2.0 * t * t * (slip - opening) - 2.0 * (1.0 - t * t) * (ROUND * t * t) ** 2 / slip
-    y[:, 0] += (1.0 - t * t) * slip + t * t * opening
-    p, J, by_t = _projection(X - y, t)
-    W = np.zeros((3 * k, n))
-    W[form.place] = form.W[:m]
-    whole = ((J @ S) @ W.reshape(k, 3, n)).reshape(3 * k, n)
-    F, A = np.empty(n), np.empty((n, n + 1))
-    F[:m], F[m:] = (X - p).ravel()[form.place], u[m:] + t * t * x[m:]
-    A[:m, :n], A[m:, :n] = whole[form.place], form.W[m:]
-    contact, component = np.divmod(form.place, 3)
-    together = contact[:, None] == contact
-    A[:m, :m] += np.eye(m) - np.where(together, J[contact[:, None], component[:, None], component], 0.0)
-    A[np.arange(m, n), np.arange(m, n)] += t * t
-    A[:m, n] = (np.einsum("kij,kj->ki", J, later) + t * by_t).ravel()[form.place]
-    A[m:, n] = -2.0 * t * t * x[m:]
-    return F, A
-
-
-def _start(form: Form, opening: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """The point of the path at t = 1, where the problem is convex, by Newton's method; and the tangent."""
-    z = np.zeros(form.q.size + 1)
-    F, A = _evaluate(form, opening, z)
-    for _ in range(START_STEPS):
-        before, share = np.linalg.norm(F), 1.0
-        try:
-            d, tangent = np.linalg.solve(A[:, :-1], -np.column_stack([F, A[:, -1]])).T
-        except np.linalg.LinAlgError:
-            return None
-        if before < NEAR:
-            return z, np.append(tangent, 1.0)
-        d = np.append(d, 0.0)
-        while share > SHORTEST:
-            F, A = _evaluate(form, opening, z + share * d)
-            if np.linalg.norm(F) < (1.0 - 0.1 * share) * before:
-                break
-            share *= 0.5
-        z = z + share * d
-    return None
-
-
-def _correct(
-    form: Form, opening: np.ndarray, predicted: np.ndarray, c: np.ndarray, measure: np.ndarray, h: float
-) -> tuple[np.ndarray, np.ndarray, int] | None:
-    """The point of the path in the plane c.z = c.predicted, the tangent there with c.tangent = 1, and Newton steps."""
-    z, last = predicted, float("inf")
-    for count in range(1, CORRECTIONS + 1):
-        F, A = _evaluate(form, opening, z)
-        right = np.zeros((z.size, 2))
-        right[:-1, 0], right[-1, 0], right[-1, 1] = -F, c @ (predicted - z), 1.0
-        try:
-            step, tangent = np.linalg.solve(np.vstack([A, c]), right).T
-        except np.linalg.LinAlgError:
-            return None
-        size = float(np.linalg.norm(measure * step))
-        if not size < min(2.0 * h, 0.7 * last):
-            return None
-        z, last = z + step, size
-        t = float(np.exp(-z[-1]))
-        if size < NEAR * t + ROUNDING / t**2:
-            return z, tangent, count
-    return None
-
-
-def _jam(form: Form, problem: Problem, x: np.ndarray) -> np.ndarray | None:
+def _jam(walk: Walk, laws: Laws, curve: Curve, q: np.ndarray, x: np.ndarray) -> np.ndarray | None:
     """Normal forces of a jam in the direction of x, by rows and of unit sum; None if x makes velocities, or q allows them."""
     s = x / np.abs(x).max()
-    if np.abs(form.W @ s).max() > SELF_STRESS or form.q @ s >= 0.0:
+    if np.abs(walk.velocities(s) - q).max() > SELF_STRESS or q @ s >= 0.0:
         return None
-    forces, normal = np.zeros(problem.n_rows), form.place % 3 == 0
-    forces[form.rows[: normal.size][normal]] = np.maximum((form.D * s)[: normal.size][normal], 0.0)
+    forces, normal = np.zeros(s.size), laws.start[laws.element[:-1]][curve.element == CONTACT]
+    forces[normal] = np.maximum((curve.D * s)[normal], 0.0)
     return forces / forces.sum()

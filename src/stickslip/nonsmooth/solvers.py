@@ -132,11 +132,11 @@ def _sweeps_from_zero(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.n
 def _path(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, int]:
     """Newton's method from the path that leads to solutions."""
 
-    def finish(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, float]:
+    def finish(r: np.ndarray) -> tuple[np.ndarray, float]:
         found = _climb(problem, [("newton", _newton, False)], r, tol)
         return found.reaction, found.residual
 
-    end = path_to_solution(problem, tol, finish)
+    end = path_to_solution(problem.operator, problem.laws, problem.scales, tol, finish)
     return (r if end.reaction is None else end.reaction), end.points
 
 
