@@ -27,7 +27,7 @@ OUTER, FEWER = 60, 20
 SOON = NEAR._replace(failures=4)
 LAST_POINTS = 2
 WORTH = 1000.0, 2e-3  # of the tolerance, or of the free velocities: the error of a point from which it is tried
-MOST_ON_PATH = 5000  # contacts: of 2300 a path takes 200 to 500 factorisations of 28 ms
+MOST_ON_PATH = 5000  # contacts: of 2300 a path takes 130 to 360 factorisations of 28 ms
 ROUNDS = 3  # of ADMM and Newton, where laws have no path
 
 Nearby = Callable[[Operator, Laws, Scales, np.ndarray, float], bool]
