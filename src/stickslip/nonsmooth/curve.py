@@ -24,7 +24,7 @@ from stickslip.nonsmooth.laws import MOST_ROWS, Laws
 from stickslip.nonsmooth.measure import Scales
 from stickslip.nonsmooth.operator import (
     Operator,
-    add_element,
+    add_elements,
     add_forces,
     clear,
     factor_matrix,
@@ -59,6 +59,7 @@ class Along(NamedTuple):
     drift: np.ndarray
     B: np.ndarray  # by elements: I + Q, or I of local problems
     Q: np.ndarray  # Q S K, or J S K of local problems
+    C: np.ndarray  # D times that
     rest: np.ndarray  # I - J of local problems
 
 
@@ -107,8 +108,8 @@ def along(op: Operator, curve: Curve) -> Along:
     """Scratch for points."""
     rows, n, unknowns = curve.D.size, curve.rows.size, size_of(op)
     a, b, c, d = (np.zeros(rows) for _ in range(4))
-    B, Q, rest = (np.zeros((n, MOST_ROWS, MOST_ROWS)) for _ in range(3))
-    return Along(a, b, np.zeros(unknowns), np.zeros(max(rows, unknowns)), c, d, B, Q, rest)
+    B, Q, C, rest = (np.zeros((n, MOST_ROWS, MOST_ROWS)) for _ in range(4))
+    return Along(a, b, np.zeros(unknowns), np.zeros(max(rows, unknowns)), c, d, B, Q, C, rest)
 
 
 @jit
@@ -189,19 +190,14 @@ def _derive(
 def factor_at(op: Operator, laws: Laws, curve: Curve, s: Along) -> bool:
     """Factorise the matrix of the derivatives at hand."""
     clear(op)
-    C = np.zeros((MOST_ROWS, MOST_ROWS))
     for e in range(curve.rows.size):
         row, m = laws.start[laws.element[e]], curve.rows[e]
-        if not op.bodies:
-            for i in range(m):
-                for j in range(m):
-                    op.matrix[row + i, row + j] = s.rest[e, i, j] * curve.D[row + i] / curve.D[row + j]
         for i in range(m):
             for j in range(m):
-                C[i, j] = curve.D[row + i] * s.Q[e, i, j]
-        if m > 0:
-            add_element(op, laws, e, C)
-        C[:, :] = 0.0
+                s.C[e, i, j] = curve.D[row + i] * s.Q[e, i, j]
+                if not op.bodies:
+                    op.matrix[row + i, row + j] = s.rest[e, i, j] * curve.D[row + i] / curve.D[row + j]
+    add_elements(op, laws, s.C)
     return factor_matrix(op)
 
 
