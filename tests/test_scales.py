@@ -36,7 +36,11 @@ def test_micrometres_and_megametres_are_metres(method):
 
 
 @pytest.mark.parametrize(
-    "method", ["rattle:variant=midpoint", "generalized-alpha", "moreau-jean", "half-explicit", "half-explicit-adaptive"]
+    "method",
+    [
+        *["rattle:variant=midpoint", "generalized-alpha", "half-explicit", "half-explicit-adaptive"],
+        *["moreau", "moreau-jean", "moreau-symmetric", "moreau-variational", "theta"],
+    ],
 )
 def test_what_counts_as_closed_is_relative_to_the_model(method):
     """A slow model: a disk of 0.1 um that hovers 5 nm above the floor and falls with 1 nm/s^2, for 4 s.
@@ -114,3 +118,30 @@ def test_a_tolerance_below_rounding_is_refused_with_the_smallest_that_makes_sens
         ss.solve(ball, 0.1, 0.01, tol=1e-20)
     smallest = 1e-13
     assert ss.solve(ball, 0.1, 0.01, tol=smallest, progress=False).stats.residuals.max() < smallest
+
+
+@pytest.mark.parametrize(
+    "method", ["moreau", "moreau-jean", "moreau-symmetric", "moreau-variational", "theta", "half-explicit", "rattle"]
+)
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_wedge_rests_up_to_its_limit(method, inside):
+    """A wedge under a load that slides in a guide, pushed by 0.02 N more than it takes to hold it: velocities within the
+    tolerance open its contacts by 1e-15 m, which must not let it go. Pushed by 0.02 N less, it moves.
+    """
+    a, g, L, mu_l, mu_f = np.radians(15), 9.81, 0.4, 0.1, 0.05
+    normal = 2 * g / (np.cos(a) + mu_l * np.sin(a))  # of the load, which is about to sink
+    limit = normal * (np.sin(a) - mu_l * np.cos(a)) - mu_f * 2.5 * g
+    corners = np.array([(0, 0), (L, 0), (0, L * np.tan(a))])
+    load = np.array([(x, (L - x) * np.tan(a) + y) for x, y in ((0.15, 0), (0.25, 0), (0.25, 0.1), (0.15, 0.1))])
+    p, q = corners.mean(0), load.mean(0)
+    s = ss.System("wedge")
+    s.add(ss.Gravity([0, -g]))
+    wedge = s.add(ss.PlanarBody("wedge", mass=0.5, inertia=1e-2, position=p))
+    held = s.add(ss.PlanarBody("load", mass=2.0, inertia=1e-2, position=q))
+    s.add(ss.Prismatic("guide", ss.ground.point(*q), held.point(), axis=[0, 1]))
+    s.add(ss.Force("push", wedge.point(0, 0.01 - p[1]), [limit + (0.02 if inside else -0.02), 0]))
+    shapes = {"w": ss.ConvexPolygon(wedge, corners - p), "l": ss.ConvexPolygon(held, load - q)}
+    mu = {("w", "f"): mu_f, ("w", "l"): mu_l, ("l", "f"): 0, "w": 0, "l": 0, "f": 0}
+    s.add(ss.Collisions("contacts", {**shapes, "f": ss.Line([0, 0], [0, 1])}, friction=mu))
+    moved = np.abs(ss.solve(s, t_end=0.2, dt=1e-3, method=method, progress=False).q - s.q_initial).max()
+    assert moved < 1e-9 if inside else moved > 1e-5

@@ -32,7 +32,7 @@ from stickslip.engine.flow import StageFunction
 from stickslip.engine.stage import Stage
 from stickslip.errors import OptionError, unknown_name
 from stickslip.schemes.scheme import Facts
-from stickslip.schemes.velocity_level import VelocityLevel
+from stickslip.schemes.velocity_level import VelocityLevel, touch
 
 GAP = Field("gap", N)
 GYROSCOPIC = ("no work", "printed")
@@ -44,7 +44,7 @@ def drift(part: PartType, s: Stage) -> None:
     q_1 = s.position(
         Q_1, lambda q_1: q_1 - q_0 - dt / 2 * (part.qdot(t_0, q_0, u_0) + part.qdot(t_1, q_1, u_0)), at=t_1
     )
-    s.update(GAP, part.g_N(t_1, q_1) - part.reach(q_0))
+    s.update(GAP, part.g_N(t_1, q_1) - touch(part, s))
 
 
 def force(part: PartType, gyroscopic: str, at: tuple[Any, ...], u_1: ca.SX) -> ca.SX:

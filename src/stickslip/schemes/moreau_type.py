@@ -34,12 +34,12 @@ from stickslip.engine.flow import StageFunction
 from stickslip.engine.stage import Stage
 from stickslip.schemes.moreau import GAP, drift, velocity_laws
 from stickslip.schemes.scheme import Facts
-from stickslip.schemes.velocity_level import VelocityLevel
+from stickslip.schemes.velocity_level import VelocityLevel, touch
 
 
 def initial_gap(part: PartType, s: Stage) -> None:
     """Gaps of the first node, which decide about its contacts."""
-    s.update(GAP, part.g_N(s.t_0, s.q_0) - part.reach(s.q_0))
+    s.update(GAP, part.g_N(s.t_0, s.q_0) - touch(part, s))
 
 
 @dataclass(frozen=True)

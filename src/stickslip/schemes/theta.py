@@ -32,7 +32,7 @@ from stickslip.engine.flow import StageFunction
 from stickslip.engine.stage import Stage
 from stickslip.errors import OptionError
 from stickslip.schemes.scheme import Facts
-from stickslip.schemes.velocity_level import VelocityLevel
+from stickslip.schemes.velocity_level import VelocityLevel, touch
 
 Q_M, GAP = Field("q_M", Q), Field("gap", N)
 
@@ -80,7 +80,7 @@ class Theta(VelocityLevel):
         q_M = s.position(
             Q_M, lambda q_M: q_M - q_0 - ahead / 2 * (part.qdot(t_0, q_0, u_0) + part.qdot(t_0 + ahead, q_M, u_0))
         )
-        s.update(GAP, part.g_N(t_0 + ahead, q_M) - part.reach(q_0))
+        s.update(GAP, part.g_N(t_0 + ahead, q_M) - touch(part, s))
 
     def velocity_stage(self, part: PartType, s: Stage) -> None:
         """q_1, u_1 and P, coupled by implicit forces (1-6)."""
