@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 import pytest
-from scipy.optimize import nnls
+from scipy.optimize import lsq_linear, nnls
 
 import stickslip as ss
 from stickslip.collide import contacts_for, numbers_for, scene_of
@@ -352,3 +352,95 @@ def test_manifolds_do_not_flicker(first, second):
         for x, y in ((rest, found), (found, rest)):
             far = np.linalg.norm(x.point[:, None] - y.point[None], axis=2).min(axis=1)
             assert far.max() < 5e-3
+
+
+LONG = {"flush": (0.5, 0.0), "shifted": (0.5, 0.1), "short": (0.3, 0.05), "long": (0.8, -0.1)}
+ON_EDGE = [(x, y, z) for x in (-0.5, 0.5) for y, z in ((0.3, 0), (-0.3, 0), (0, 0.3), (0, -0.3))]
+RIDGES = {
+    "capsule": (lambda b: ss.Capsule(b.point(-0.5, 0, 0.1), b.point(0.5, 0, 0.1), 0.2), 0.1, 0.2),
+    "bar": (lambda b: ss.Polyhedron(b, ON_EDGE), 0.3, 0.0),
+    "prism": (lambda b: ss.Cylinder(b.point(), [1, 0, 0], 0.3, 1.0, points=16), 0.3, 0.0),
+    "bar of triangles": (lambda b: ss.TriangleMesh(b, ON_EDGE, triangles(ON_EDGE)), 0.3, 0.0),
+}
+
+
+@pytest.mark.parametrize("size", LONG)
+@pytest.mark.parametrize("ridge", RIDGES)
+@pytest.mark.parametrize("swapped", [False, True])
+def test_parallel_lines_touch_at_both_ends_of_the_piece_that_they_share(size, ridge, swapped):
+    """A capsule along a capsule or an edge, parallel or nearly so: exact gaps, and contacts that keep places and names."""
+    (half, shift), (make, height, R), r = LONG[size], RIDGES[ridge], 0.25
+    s = ss.System("parallel")
+    names = ("ridge", "rod") if swapped else ("rod", "ridge")
+    body = {name: s.add(ss.RigidBody(name, mass=1, inertia=[1, 1, 1])) for name in names}
+    rod = ss.Capsule(body["rod"].point(-half, 0, 0), body["rod"].point(half, 0, 0), r)
+    shapes = {"rod": rod, "ridge": make(body["ridge"])}
+    scene = scene_of(s, s.add(ss.Collisions("touch", [shapes[name] for name in names], skin=0.1)))
+    ends = max(-0.5, shift - half), min(0.5, shift + half)
+
+    def at(turn: np.ndarray, off: np.ndarray) -> tuple[Any, float]:
+        """The contacts of a rod that is turned and moved by little, and the distance of both."""
+        p = np.array([1.0, *(turn / 2)]) / np.linalg.norm([1.0, *(turn / 2)])
+        center = np.array([shift, 0, height + R + r]) + off
+        place = {"rod": np.concatenate([center, p]), "ridge": AT_REST[3]}
+        d, b = quaternion_rotation(p) @ [2 * half, 0, 0], np.array([1.0, 0, 0])
+        w = center - d / 2 - [-0.5, 0, height]
+        share = lsq_linear(np.column_stack([d, -b]), -w, (0, 1), tol=1e-15).x
+        apart = float(np.linalg.norm(w + share[0] * d - share[1] * b)) - R - r
+        found = contacts_for(scene, np.concatenate([place[name] for name in names]))
+        close = found.gap < 5e-3  # an end beside a mesh meets its corner too, 9 mm away
+        return found._replace(**{x: getattr(found, x)[close] for x in ("gap", "key", "point", "normal")}), apart
+
+    rest, apart = at(np.zeros(3), np.zeros(3))
+    assert apart == pytest.approx(0, abs=1e-12)
+    assert rest.gap == pytest.approx(np.zeros(2), abs=1e-12)
+    assert sorted(rest.point[:, 0]) == pytest.approx(ends, abs=1e-12)
+    assert np.abs(rest.normal[:, 2]) == pytest.approx(np.ones(2), abs=1e-12)
+    for angle in (1e-12, 1e-9, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3):
+        for direction in ([0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0.6, 0.8], [0, 1e-3, 1], [0, -1e-5, 1]):
+            found, apart = at(angle * np.array(direction), np.zeros(3))
+            assert found.gap.min() == pytest.approx(apart, abs=5e-8)  # with a middle left out where ends are as low
+            for x in ends:
+                near = np.abs(found.point[:, 0] - x) < 2 * angle + 1e-9
+                assert near.any()
+                assert np.abs(found.gap[near]).max() < 2 * angle + 1e-12
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        found, apart = at(1e-7 * rng.normal(size=3), 1e-7 * rng.normal(size=3))
+        assert sorted(map(tuple, found.key)) == sorted(map(tuple, rest.key))
+        assert found.gap.min() == pytest.approx(apart, abs=1e-9)
+
+
+def test_a_rod_over_the_end_of_another_one_keeps_the_corner_that_is_closest():
+    """One end of the slanted rod lies over the other rod, but its other end, beside it, is closest."""
+    s = ss.System("rods")
+    a, b = (s.add(ss.RigidBody(name, mass=1, inertia=[1, 1, 1])) for name in "ab")
+    slanted = ss.Capsule(a.point(-0.1, 0, 0.3), a.point(0.5, 0, 1.5), 0.1)
+    rule = ss.Collisions("touch", [slanted, ss.Capsule(b.point(0, 0, 0), b.point(1, 0, 0), 0.1)], skin=2)
+    found = contacts_for(scene_of(s, s.add(rule)), s.q_initial)
+    assert found.gap.min() == pytest.approx(np.hypot(0.1, 0.3) - 0.2, abs=1e-12)
+
+
+@pytest.mark.parametrize("ridge", ["capsule", "bar", "bar of triangles"])
+def test_rods_that_cross_at_a_small_angle_may_tilt(ridge):
+    """The gap of two lines would close at once: their normal turns by the tilt divided by their angle, here by 45 degrees."""
+    make, height, R = RIDGES[ridge]
+    s = ss.System("crossing")
+    rod = s.add(ss.RigidBody("rod", mass=1, inertia=[1, 1, 1]))
+    b = s.add(ss.RigidBody("ridge", mass=1, inertia=[1, 1, 1]))
+    shapes = [ss.Capsule(rod.point(-0.4, 0, 0), rod.point(0.4, 0, 0), 0.25), make(b)]
+    scene = scene_of(s, s.add(ss.Collisions("touch", shapes, skin=0.1)))
+    z, yaw = height + R + 0.26, np.array([np.cos(0.01), 0, 0, np.sin(0.01)])
+    q = np.concatenate([[0, 0, z], yaw, AT_REST[3]])
+    found, numbers = contacts_for(scene, q), numbers_for(scene, q)
+    assert found.gap.min() == pytest.approx(0.01, abs=1e-12)
+    assert np.abs(found.point[found.gap.argmin()][:2]).max() < 1e-9
+    tilted = np.concatenate(
+        [[0, 0, z], quaternion_product(yaw, np.array([np.cos(0.01), 0, np.sin(0.01), 0])), AT_REST[3]]
+    )
+    for c in range(found.found[0]):
+        order = [0, 1] if found.body[c, 0] == 1 else [1, 0]
+        blocks = np.concatenate([np.arange(7) + 7 * k for k in order])
+        f = functions(int(found.kind[c]), (RIGID, RIGID), 3)
+        gap = float(f(tilted[blocks], np.zeros(12), numbers[c, : f.size1_in(2)])[0])
+        assert gap > 0.01 - 0.4 * 0.02 - 1e-4  # its ends move by 8 mm

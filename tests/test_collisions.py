@@ -649,3 +649,36 @@ def test_materials_need_names():
     ball = ss.PointMass("ball", mass=1.0, position=[0, 1])
     with pytest.raises(ModelError, match="friction names the material 'ice', but the shapes have none"):
         ss.Collisions("touch", [ss.Sphere(ball.point(), 0.1), ss.Line([0, 0], [0, 1])], friction={"ice": 0.1})
+
+
+@pytest.mark.parametrize("method", ["rattle", "moreau", "generalized-alpha"])
+@pytest.mark.parametrize("shift", [0.0, 0.005])
+@pytest.mark.parametrize("below", ["log", "edge"])
+def test_a_log_that_falls_flat_does_not_turn(method, shift, below):
+    """On an equal log, flush or shifted, or on a parallel edge."""
+
+    def log(x: float, z: float) -> ss.Capsule:
+        return ss.Capsule(ss.ground.point(x - 0.1, 0, z), ss.ground.point(x + 0.1, 0, z), 0.02)
+
+    corners = [(x, y, z) for x in (-0.1, 0.1) for y, z in ((0.03, -0.01), (-0.03, -0.01), (0, 0.02), (0, -0.04))]
+    s = ss.System("logs")
+    s.add(ss.Gravity([0, 0, -9.81]))
+    top = s.add(ss.solid("top", log(shift, 0.05), density=1000))
+    other = log(0, 0) if below == "log" else ss.Polyhedron(ss.ground.frame([0, 0, 0]), corners)
+    s.add(ss.Collisions("contacts", [top, other], restitution=0.5))
+    solution = ss.solve(s, t_end=0.07, dt=1e-3, method=method, progress=False)
+    assert np.abs(solution.u[:, 3:]).max() < 1e-9
+    assert solution.u[:, 2].max() == pytest.approx(-0.5 * solution.u[:, 2].min(), rel=1e-6)
+
+
+@pytest.mark.parametrize("method", ["rattle", "generalized-alpha", "moreau"])
+def test_a_pyramid_of_flush_logs_rests(method):
+    s, r = ss.System("pyramid"), 0.02
+    s.add(ss.Gravity([0, 0, -9.81]))
+    logs = [
+        s.add(ss.solid(name, ss.Capsule(ss.ground.point(-0.1, y, z), ss.ground.point(0.1, y, z), r), density=1000))
+        for name, y, z in (("a", -r, r), ("b", r, r), ("c", 0, r + r * np.sqrt(3)))
+    ]
+    s.add(ss.Collisions("contacts", [*logs, ss.Plane([0, 0, 0], [0, 0, 1])], friction=0.6))
+    solution = ss.solve(s, t_end=0.03, dt=1e-3, method=method, progress=False)
+    assert np.abs(solution.u).max() < 1e-7

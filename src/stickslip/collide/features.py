@@ -29,6 +29,10 @@ from stickslip.collide.world import (
 )
 from stickslip.jit import jit_bare
 
+FLUSH = 1e-5  # ends that lie beside each other by less than this share of their distance are flush
+CROSSING = 0.1  # sine of the angle of round edges below which they are nearly parallel
+SAG = 1e-3  # lateral distance of their ends, as a share of their distance, up to which they are as good as parallel
+
 
 @jit_bare
 def balls(world: World, i: int, v: int, j: int, w: int, margin: float) -> None:
@@ -44,30 +48,78 @@ def balls(world: World, i: int, v: int, j: int, w: int, margin: float) -> None:
 
 
 @jit_bare
-def ball_on_rod(
-    world: World, i: int, v: int, j: int, margin: float, ends: bool
-) -> None:  # fmt: skip
-    """A vertex with its rounding, and a capsule: its middle, or its ends where asked for."""
-    x, p, q = (
-        row(world.points, v),
-        row(world.points, world.shapes[j, VERTEX_0]),
-        row(world.points, world.shapes[j, VERTEX_0] + 1),
-    )
-    d = minus(q, p)
-    share = dot(minus(x, p), d) / dot(d, d)
-    if share <= 0.0 or share >= 1.0:
-        if ends:
-            balls(world, i, v, j, world.shapes[j, VERTEX_0] + (1 if share >= 1.0 else 0), margin)
-        return
-    d = times(1.0 / length(d), d)
-    w = minus(x, p)
-    w = along(w, -dot(w, d), d)
+def ball_on_line(world: World, i: int, v: int, j: int, e: int, beyond: float, margin: float) -> bool:
+    """A vertex with its rounding, and an edge: whether it lies over the edge, or beside an end of it by less than `beyond`
+    times its distance.
+    """
+    x, a = row(world.points, v), row(world.points, world.parts[e, 0])
+    d = minus(row(world.points, world.parts[e, 1]), a)
+    long = length(d)
+    d = times(1.0 / long, d)
+    w = minus(x, a)
+    foot = dot(w, d)
+    w = along(w, -foot, d)
     size = length(w)
+    if max(-foot, foot - long) > beyond * size or size == 0.0:
+        return False
     gap = size - rounding(world, i) - rounding(world, j)
-    if gap < margin and size > 0.0:
-        n = times(1.0 / size, w)
-        f = 4 * (v - world.shapes[i, VERTEX_0]) + VERTEX
-        put(world, i, j, f, EDGE, BALL_LINE, gap, x, p, ZERO, d, n, 1.0)
+    if gap < margin:
+        f, g = 4 * (v - world.shapes[i, VERTEX_0]) + VERTEX, 4 * (e - world.shapes[j, EDGE_0]) + EDGE
+        put(world, i, j, f, g, BALL_LINE, gap, x, a, ZERO, d, times(1.0 / size, w), 1.0)
+    return True
+
+
+@jit_bare
+def round_lines(
+    world: World, i: int, e: int, j: int, g: int, s: float, t: float, outward: Triple, margin: float
+) -> None:  # fmt: skip
+    """Two edges, one of them round: each end that lies over the other one, and the closest points, s and t, if they are others.
+
+    Ends that lie over the other edge are those of the piece that parallel edges share. Where ends are flush, they belong to
+    the first edge, so that they have one name whichever of them is longer by rounding errors.
+    """
+    over_j = over_i = 0  # ends of the first and of the second edge
+    for k in range(2):
+        if ball_on_line(world, i, world.parts[e, k], j, g, FLUSH, margin):
+            over_j += k + 1
+        if ball_on_line(world, j, world.parts[g, k], i, e, -0.5 * FLUSH, margin):
+            over_i += k + 1
+    k, m = (1 if s > 0.5 else 0), (1 if t > 0.5 else 0)
+    if 0.0 < s < 1.0 and 0.0 < t < 1.0:
+        crossing(world, i, e, j, g, s, outward, margin)
+    elif over_j & (k + 1) or over_i & (m + 1):
+        return
+    elif 0.0 < s < 1.0:
+        ball_on_line(world, j, world.parts[g, m], i, e, 0.0, margin)
+    else:
+        balls(world, i, world.parts[e, k], j, world.parts[g, m], margin)
+
+
+@jit_bare
+def crossing(
+    world: World, i: int, e: int, j: int, g: int, s: float, outward: Triple, margin: float
+) -> None:  # fmt: skip
+    """Two edges, at least one of them round, that are closest between their ends; on the first one at p + s d.
+
+    The common normal of lines that cross at a small angle turns by as much as they tilt, divided by this angle: within a
+    step it may lie down. There, the ball about the closest point of the first edge stands for it. Where even this one is not
+    lower than those at the ends, they carry alone.
+    """
+    first, second = world.parts[e], world.parts[g]
+    p, q = row(world.points, first[0]), row(world.points, second[0])
+    d, b = minus(row(world.points, first[1]), p), minus(row(world.points, second[1]), q)
+    turn, size, other = length(cross(d, b)), length(d), length(b)
+    f, h = e - world.shapes[i, EDGE_0], g - world.shapes[j, EDGE_0]
+    if turn > CROSSING * size * other:
+        lines(world, i, first[0], first[1], f, j, second[0], second[1], h, outward, margin)
+    elif turn > SAG * length(outward) * max(size, other):
+        x, b = along(p, s, d), times(1.0 / other, b)
+        w = minus(x, q)
+        w = along(w, -dot(w, b), b)
+        apart = length(w)
+        gap = apart - rounding(world, i) - rounding(world, j)
+        if gap < margin:
+            put(world, i, j, 4 * f + EDGE, 4 * h + EDGE, BALL_LINE, gap, x, q, ZERO, b, times(1.0 / apart, w), 1.0)
 
 
 @jit_bare
@@ -88,18 +140,3 @@ def lines(
     if gap < margin:
         f, h = 4 * e + EDGE, 4 * g + EDGE
         put(world, i, j, f, h, LINE_LINE, gap, p, q, d_a, d_b, n, sign)
-
-
-@jit_bare
-def vertex_on_edge(world: World, i: int, v: int, j: int, e: int, margin: float) -> None:
-    """A corner next to an edge."""
-    x, a = row(world.points, v), row(world.points, world.parts[e, 0])
-    d = minus(row(world.points, world.parts[e, 1]), a)
-    d = times(1.0 / length(d), d)
-    w = along(minus(x, a), -dot(minus(x, a), d), d)
-    size = length(w)
-    gap = size - rounding(world, i) - rounding(world, j)
-    if gap < margin and size > 0.0:
-        f, g = 4 * (v - world.shapes[i, VERTEX_0]) + VERTEX, 4 * (e - world.shapes[j, EDGE_0]) + EDGE
-        n = times(1.0 / size, w)
-        put(world, i, j, f, g, BALL_LINE, gap, x, a, ZERO, d, n, 1.0)

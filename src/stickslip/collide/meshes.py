@@ -21,7 +21,7 @@ from stickslip.collide.ellipsoids import (
     farthest_apart,
     spread,
 )
-from stickslip.collide.features import ball_on_rod, lines
+from stickslip.collide.features import FLUSH, ball_on_line, crossing, lines
 from stickslip.collide.polyhedra import ball_on_solid
 from stickslip.collide.solids import BALL, EGG, MESH, ROD
 from stickslip.collide.surfaces import CORNERS, EDGES_0, EDGES_1, NORMAL, OWN_0, OWN_1, PLANE, SHARP
@@ -95,7 +95,7 @@ def meet_meshes(world: World, i: int, j: int, margin: float) -> bool:
         for v in range(f[OWN_0], f[OWN_1]):
             if world.marks[v] & SHARP:
                 if kind == ROD:
-                    ball_on_rod(world, j, v, i, margin, False)
+                    ball_on_line(world, j, v, i, world.shapes[i, EDGE_0], -0.5 * FLUSH, margin)
                 else:
                     ball_on_solid(world, j, v, i, margin)
     return True
@@ -224,19 +224,22 @@ def vertex_on_mesh(world: World, i: int, v: int, j: int, margin: float, start: i
         for e in range(f[EDGES_0], f[EDGES_1]):
             p, q = row(world.points, world.parts[e, 0]), row(world.points, world.parts[e, 1])
             d = minus(q, p)
-            share = dot(minus(x, p), d) / dot(d, d)
-            if 0.0 < share < 1.0:
-                w = minus(x, along(p, share, d))
-                apart = length(w)
-                if 0.0 < apart < margin + r and out_of(world, e, times(1.0 / apart, w)) >= 0.0:
-                    g = 4 * (e - world.shapes[j, EDGE_0]) + EDGE
-                    d, n = times(1.0 / length(d), d), times(1.0 / apart, w)
-                    put_round(world, i, j, of, g, BALL_LINE, apart - r, x, r, p, 0.0, ZERO, d, n, 1.0)
+            size = length(d)
+            d = times(1.0 / size, d)
+            foot = dot(minus(x, p), d)
+            w = minus(x, along(p, foot, d))
+            apart = length(w)
+            if not (0.0 < apart < margin + r and max(-foot, foot - size) <= FLUSH * apart):
+                continue
+            n = times(1.0 / apart, w)
+            if out_of(world, e, n) >= 0.0:
+                g = 4 * (e - world.shapes[j, EDGE_0]) + EDGE
+                put_round(world, i, j, of, g, BALL_LINE, apart - r, x, r, p, 0.0, ZERO, d, n, 1.0)
         for u in range(f[OWN_0], f[OWN_1]):
             if world.marks[u] & SHARP:
                 w = minus(x, row(world.points, u))
                 apart = length(w)
-                if 0.0 < apart < margin + r and widest(world, u, times(1.0 / apart, w)) <= 0.0:
+                if 0.0 < apart < margin + r and widest(world, u, times(1.0 / apart, w)) < -0.5 * FLUSH:
                     g, n = 4 * (u - world.shapes[j, VERTEX_0]) + VERTEX, times(1.0 / apart, w)
                     put_round(
                         world, i, j, of, g, BALL_BALL, apart - r, x, r, row(world.points, u), 0.0, ZERO, ZERO, n, 1.0
@@ -254,9 +257,17 @@ def _edge_on_edges(world: World, i: int, e: int, j: int, which: int, count: int,
             q = row(world.points, world.parts[g, 0])
             b = minus(row(world.points, world.parts[g, 1]), q)
             s, t = closest_on_segments(p, d, q, b)
+            if not (0.0 < s < 1.0 and 0.0 < t < 1.0):
+                continue
             c = cross(d, b)
             size = length(c)
-            if not (0.0 < s < 1.0 and 0.0 < t < 1.0) or size <= PARALLEL * length(d) * length(b):
+            if r > 0.0:
+                w = minus(along(p, s, d), along(q, t, b))
+                apart = length(w)
+                if 0.0 < apart < margin + r and out_of(world, g, times(1.0 / apart, w)) > -BESIDE:
+                    crossing(world, i, e, j, g, s, w, margin)
+                continue
+            if size <= PARALLEL * length(d) * length(b):
                 continue
             n = times(1.0 / size, c)
             outward = along(row(world.points, world.parts[g, 2]), 1.0, row(world.points, world.parts[g, 3]))

@@ -5,13 +5,14 @@ Pairs of round shapes, half-spaces and holes are here. Polyhedra, ellipsoids and
 
 from __future__ import annotations
 
-from stickslip.collide.features import ball_on_rod, balls, lines
+from stickslip.collide.features import ball_on_line, balls, round_lines
 from stickslip.collide.solids import BALL, EGG, HALF_SPACE, HOLLOW, MESH, ROD, SOLID
 from stickslip.collide.surfaces import OUTER
-from stickslip.collide.vectors import along, closest_on_segments, cross, dot, length, minus, row, times
+from stickslip.collide.vectors import along, closest_on_segments, dot, length, minus, row, times
 from stickslip.collide.world import (
     BALL_CAVITY,
     BALL_PLANE,
+    EDGE_0,
     EGGS,
     FACE,
     FACE_0,
@@ -30,8 +31,6 @@ from stickslip.collide.world import (
 )
 from stickslip.jit import jit_bare
 from stickslip.native.call import call_apart
-
-PARALLEL = 1e-6  # sine of the angle of edges from which on they count as crossing
 
 
 @jit_bare
@@ -59,28 +58,29 @@ def meet(world: World, i: int, j: int, margin: float) -> None:
     elif first == BALL and second == BALL:
         balls(world, i, world.shapes[i, VERTEX_0], j, world.shapes[j, VERTEX_0], margin)
     elif first == BALL:
-        ball_on_rod(world, i, world.shapes[i, VERTEX_0], j, margin, True)
+        _ball_on_rod(world, i, j, margin)
     else:
         _rods(world, i, j, margin)
 
 
 @jit_bare
+def _ball_on_rod(world: World, i: int, j: int, margin: float) -> None:
+    """A ball and a capsule: its middle, or the end that is closest."""
+    v, w = world.shapes[i, VERTEX_0], world.shapes[j, VERTEX_0]
+    if not ball_on_line(world, i, v, j, world.shapes[j, EDGE_0], 0.0, margin):
+        x, p, q = row(world.points, v), row(world.points, w), row(world.points, w + 1)
+        balls(world, i, v, j, w + (1 if length(minus(x, q)) < length(minus(x, p)) else 0), margin)
+
+
+@jit_bare
 def _rods(world: World, i: int, j: int, margin: float) -> None:
-    """Two capsules in space: where they cross, and each end against the other one, which carries parallel ones."""
+    """Two capsules in space: where they cross, and each end of the piece that they share, which carries parallel ones."""
     v, w = world.shapes[i, VERTEX_0], world.shapes[j, VERTEX_0]
     p, q = row(world.points, v), row(world.points, w)
-    d, e = minus(row(world.points, v + 1), p), minus(row(world.points, w + 1), q)
-    s, t = closest_on_segments(p, d, q, e)
-    c = cross(d, e)
-    crossing = length(c) > PARALLEL * length(d) * length(e)
-    if crossing and 0.0 < s < 1.0 and 0.0 < t < 1.0:
-        out = minus(along(p, s, d), along(q, t, e))
-        lines(world, i, v, v + 1, 0, j, w, w + 1, 0, out, margin)
-    elif not (0.0 < s < 1.0 or 0.0 < t < 1.0):
-        balls(world, i, v + (1 if s > 0.5 else 0), j, w + (1 if t > 0.5 else 0), margin)
-    for k in range(2):
-        ball_on_rod(world, i, v + k, j, margin, False)
-        ball_on_rod(world, j, w + k, i, margin, False)
+    d, b = minus(row(world.points, v + 1), p), minus(row(world.points, w + 1), q)
+    s, t = closest_on_segments(p, d, q, b)
+    outward = minus(along(p, s, d), along(q, t, b))
+    round_lines(world, i, world.shapes[i, EDGE_0], j, world.shapes[j, EDGE_0], s, t, outward, margin)
 
 
 @jit_bare

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from stickslip.collide.features import balls, lines, vertex_on_edge
+from stickslip.collide.features import CROSSING, ball_on_line, balls, lines, round_lines
 from stickslip.collide.solids import BALL, ROD, SOLID
 from stickslip.collide.vectors import Triple, along, closest_on_segments, cross, dot, length, minus, row, times
 from stickslip.collide.world import (
-    BALL_LINE,
     BALL_PLANE,
     CLIP,
     CLIPPED,
-    EDGE,
     EDGE_0,
     EDGE_1,
     FACE,
@@ -38,6 +36,7 @@ from stickslip.jit import apart, jit
 # The reference face is kept, and preferred to edges, where others are better by less than this share of the size.
 PREFER = 1e-6
 PARALLEL = 1e-6  # sine of the angle of edges from which on they count as crossing
+SAME = 1e-9  # share by which distances differ that are the same but for rounding errors
 ALIKE = 0.98  # cosine of the angle of two normals up to which faces lie on each other
 
 
@@ -115,14 +114,7 @@ def ball_on_solid(world: World, i: int, v: int, j: int, margin: float) -> None:
     if edge < 0:
         balls(world, i, v, j, vertex, margin)
         return
-    a = row(world.points, world.parts[edge, 0])
-    d = minus(row(world.points, world.parts[edge, 1]), a)
-    d = times(1.0 / length(d), d)
-    w_ = along(minus(x, a), -dot(minus(x, a), d), d)
-    n, gap = times(1.0 / distance, w_), distance - r - rounding(world, j)
-    if gap < margin:
-        g = 4 * (edge - world.shapes[j, EDGE_0]) + EDGE
-        put(world, i, j, of, g, BALL_LINE, gap, x, a, ZERO, d, n, 1.0)
+    ball_on_line(world, i, v, j, edge, 0.0, margin)
 
 
 @jit
@@ -147,6 +139,12 @@ def _best_face(world: World, i: int, j: int) -> tuple[float, int]:
 
 
 @jit
+def _tie(world: World, j: int) -> float:
+    """By how much axes must differ to be told apart."""
+    return PREFER * world.points[world.parts[world.shapes[j, FACE_0], 0], 3]
+
+
+@jit
 def _hulls(world: World, i: int, j: int, margin: float) -> None:
     """Two polyhedra, polygons or rods by the axis that separates them best: a face of one, or two edges."""
     reach = margin + rounding(world, i) + rounding(world, j)
@@ -156,7 +154,7 @@ def _hulls(world: World, i: int, j: int, margin: float) -> None:
     apart_i, face_i = _best_face(world, j, i)
     if apart_i >= reach:
         return
-    tie = PREFER * world.points[world.parts[world.shapes[j, FACE_0], 0], 3]
+    tie = _tie(world, j)
     apart, edge_i, edge_j, outward = -np.inf, -1, -1, ZERO
     if world.dimension == 3:
         apart, edge_i, edge_j, outward = _best_edges(world, i, j)
@@ -183,7 +181,7 @@ def _hulls(world: World, i: int, j: int, margin: float) -> None:
         return
     # Apart, and closest beside the faces: at corners and edges. Round ones meet there, and so do sharp ones at last.
     if max(apart, faces) >= 0.0:
-        _closest_edges(world, i, j, limit)
+        _closest_edges(world, i, j, limit, margin)
 
 
 @jit
@@ -321,16 +319,19 @@ def _clip(polygon: np.ndarray, now: int, count: int, side: Triple, limit: float,
 
 
 @jit
-def _closest_edges(world: World, i: int, j: int, margin: float) -> None:
-    """Shapes that are apart and meet beside their faces: the closest points of all edges, in the plane of all corners."""
-    best, s_best, t_best, e_i, e_j, outward = np.inf, 0.0, 0.0, -1, -1, ZERO
+def _closest_edges(world: World, i: int, j: int, limit: float, margin: float) -> None:
+    """Shapes that are apart and meet beside their faces: the closest points of all edges, in the plane of all corners.
+
+    What is found at faces is closer than the margin; a corner or an edge counts if it is closer than the limit, too.
+    """
+    best, s_best, t_best, e_i, e_j, outward, angle = np.inf, 0.0, 0.0, -1, -1, ZERO, 1.0
     if world.dimension == 2:
         for v in range(world.shapes[i, VERTEX_0], world.shapes[i, VERTEX_1]):
             for w in range(world.shapes[j, VERTEX_0], world.shapes[j, VERTEX_1]):
                 size = length(minus(row(world.points, v), row(world.points, w)))
                 if size < best:
                     best, e_i, e_j = size, v, w
-        balls(world, i, e_i, j, e_j, margin)
+        balls(world, i, e_i, j, e_j, limit)
         return
     for e in range(world.shapes[i, EDGE_0], world.shapes[i, EDGE_1]):
         p = row(world.points, world.parts[e, 0])
@@ -341,20 +342,30 @@ def _closest_edges(world: World, i: int, j: int, margin: float) -> None:
             s, t = closest_on_segments(p, d, q, b)
             way = minus(along(p, s, d), along(q, t, b))
             size = length(way)
-            if size < best:
-                best, s_best, t_best, e_i, e_j, outward = size, s, t, e, g, way
-    if best - rounding(world, i) - rounding(world, j) >= margin or best == 0.0:
+            if size > (1.0 + SAME) * best:
+                continue
+            # Edges that end in the same corner are as close as each other: parallel ones share more.
+            sine = length(cross(d, b)) / (length(d) * length(b))
+            if size < (1.0 - SAME) * best or sine < angle:
+                best, s_best, t_best, e_i, e_j, outward, angle = size, s, t, e, g, way, sine
+    gap, e, g = best - rounding(world, i) - rounding(world, j), world.parts[e_i], world.parts[e_j]
+    if gap >= margin or best == 0.0:
         return
-    e, g = world.parts[e_i], world.parts[e_j]
+    if angle < CROSSING and rounding(world, i) + rounding(world, j) > 0.0:
+        # Also where the area over a face ends at this edge: what lies beside it is hardly farther away.
+        if gap < limit + 2.0 * _tie(world, j):
+            round_lines(world, i, e_i, j, e_j, s_best, t_best, outward, margin)
+        return
+    if gap >= limit:
+        return
     inner_i, inner_j = 0.0 < s_best < 1.0, 0.0 < t_best < 1.0
+    k, m = (1 if s_best >= 1.0 else 0), (1 if t_best >= 1.0 else 0)
     if inner_i and inner_j:
-        lines(
-            world, i, e[0], e[1], e_i - world.shapes[i, EDGE_0], j, g[0], g[1],
-            e_j - world.shapes[j, EDGE_0], outward, margin,
-        )  # fmt: skip
+        f, h = e_i - world.shapes[i, EDGE_0], e_j - world.shapes[j, EDGE_0]
+        lines(world, i, e[0], e[1], f, j, g[0], g[1], h, outward, limit)
     elif inner_j:
-        vertex_on_edge(world, i, e[1] if s_best >= 1.0 else e[0], j, e_j, margin)
+        ball_on_line(world, i, e[k], j, e_j, 0.0, limit)
     elif inner_i:
-        vertex_on_edge(world, j, g[1] if t_best >= 1.0 else g[0], i, e_i, margin)
+        ball_on_line(world, j, g[m], i, e_i, 0.0, limit)
     else:
-        balls(world, i, e[1] if s_best >= 1.0 else e[0], j, g[1] if t_best >= 1.0 else g[0], margin)
+        balls(world, i, e[k], j, g[m], limit)

@@ -68,15 +68,25 @@ def across(n: Triple, e: Triple) -> Triple:
 def closest_on_segments(p: Triple, d: Triple, q: Triple, e: Triple) -> tuple[float, float]:
     """The parameters s, t in [0, 1] of the closest points p + s d and q + t e of two segments.
 
-    Of parallel segments the one that is closest to the first one's begin is taken.
+    Of parallel segments the points at the begin or the end of the first one are taken, whichever are closer.
     """
     w = minus(p, q)
     a, b, c, f, g = dot(d, d), dot(d, e), dot(e, e), dot(d, w), dot(e, w)
     det = a * c - b * b
-    s = min(max((b * g - c * f) / det, 0.0), 1.0) if det > 1e-12 * a * c else 0.0
+    if det > 1e-12 * a * c:
+        return _to_segment(min(max((b * g - c * f) / det, 0.0), 1.0), a, b, c, f, g)
+    s, t = _to_segment(0.0, a, b, c, f, g)
+    s_1, t_1 = _to_segment(1.0, a, b, c, f, g)
+    first, last = along(along(w, s, d), -t, e), along(along(w, s_1, d), -t_1, e)
+    return (s_1, t_1) if dot(last, last) < dot(first, first) else (s, t)
+
+
+@jit_bare
+def _to_segment(s: float, a: float, b: float, c: float, f: float, g: float) -> tuple[float, float]:
+    """The closest point of the second segment to p + s d, and if it is an end, the closest one of the first to that."""
     t = (b * s + g) / c
     if t < 0.0:
-        t, s = 0.0, min(max(-f / a, 0.0), 1.0)
-    elif t > 1.0:
-        t, s = 1.0, min(max((b - f) / a, 0.0), 1.0)
+        return min(max(-f / a, 0.0), 1.0), 0.0
+    if t > 1.0:
+        return min(max((b - f) / a, 0.0), 1.0), 1.0
     return s, t
