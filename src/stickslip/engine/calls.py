@@ -15,7 +15,7 @@ from stickslip.engine.tables import with_rough_kernels
 from stickslip.errors import OptionError
 
 # As in engine.work, which loads the compiler.
-INSTRUCTION, RESUMED, WIDER, KEPT, REDUNDANT = 0, 3, 5, 6, 7
+INSTRUCTION, RESUMED, WIDER, KEPT, REDUNDANT, PREDICTED, FAR = 0, 3, 5, 6, 7, 9, 10
 GO_ON, STOPPED, SOLVED_ELSEWHERE = 1, 2, 3
 MOST_DENSE = 3000  # unknowns of a linearised problem that is solved as a dense one
 MOST_TRIED = 8000  # unknowns, beyond which only one attempt follows sweeps: all of them take minutes, and found nothing
@@ -76,8 +76,8 @@ class LoopCalls:
         if self.solver != "auto":
             cheap = self.options if self.solver == NEWTON else self.options._replace(attempt_1=0)
         first_try = cheap._replace(many=MANY) if self.by_bodies.any() and self.solver == "auto" else cheap
-        options, where, rescuer = evaluate or first_try, (-1, -1), ""
-        signals[RESUMED] = signals[WIDER] = 0
+        options, where, rescuer, start = evaluate or first_try, (-1, -1), "", np.zeros(0)
+        signals[[RESUMED, WIDER, PREDICTED, FAR]] = 0
         while True:
             alone = self._excepted or options is not first_try
             until, passed = done + 1 if alone else last, int(self.work.solved_by[0])
@@ -133,11 +133,14 @@ class LoopCalls:
                 self._give_up_sweeps(failed)
                 tried = 2 if size < MOST_TRIED else 3  # nothing has changed for the cheap attempts
             elif tried == 1:
+                start = self.work.start[:size].copy()
                 rescuer = ("" if on_graph else self._solve_by_bodies(failed)) or self._rescue(failed)
                 options = cheap
             if tried == 2:
                 self.memory[self.program.layout.places(PLASTIC)] = 0.0  # restitution is not given up in vain
                 allow_sweeps(tables, self.work)
+                if start.size == size:
+                    self._start_from(failed, start)  # not from where others have led
                 options = self.options._replace(attempt_0=CHEAP)
             elif tried > 2:
                 return done, failed
@@ -170,7 +173,7 @@ class LoopCalls:
             self.work.solved_by[0] += 1
         self._iterations[row, k] += len(self._trouble.solvers)
         self._residuals[row, k] = self._trouble.residual
-        return float(self._trouble.residual)
+        return float(self._trouble.residual) if self._trouble.solved else np.inf
 
     def _solve_by_bodies(self, failed: int) -> str:
         """Solve a stage of free bodies, if it is one, on their graph; by what."""
@@ -196,6 +199,12 @@ class LoopCalls:
             return JAMMED
         solvers = [name for name in self._trouble.solvers if name != "start"]
         return "contacts closed early" if self._trouble.early > 0.0 else (solvers or ["robust"])[-1]
+
+    def _start_from(self, failed: int, start: np.ndarray) -> None:
+        """Give the unknowns of a stage their values at its start."""
+        from stickslip.engine.contact_sets import Unknowns
+
+        Unknowns(self.tables, failed, self.memory).set(start)
 
     def _give_up_sweeps(self, failed: int) -> None:
         """Describe a stage that is too large for a rescue, and that neither sweeps nor what comes after them have solved."""

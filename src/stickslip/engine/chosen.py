@@ -9,22 +9,14 @@ import numpy as np
 
 from stickslip.engine.contact_sets import Sets, Unknowns
 from stickslip.engine.layout import Layout
-from stickslip.engine.linearise import newton_step
-from stickslip.engine.local import LocalProblem, evaluate_stage, local_problem
+from stickslip.engine.local import LocalProblem, evaluate_stage, free_step, local_problem
 from stickslip.engine.newton import GUESS
-from stickslip.engine.rescue import EXACT, INEXACT, ROUGH, SHARES, Rescue, gains
+from stickslip.engine.rescue import EXACT, INEXACT, ROUGH, SHARES, Rescue, gains, gone_too_far, predict
 from stickslip.engine.tables import Tables
-from stickslip.engine.work import Options, Work
-from stickslip.jit import jit_bare
+from stickslip.engine.work import PREDICTED, Options, Work
 from stickslip.nonsmooth.solvers import solve
 
 STEPS = 30
-
-
-@jit_bare
-def _free_step(tables: Tables, k: int, work: Work) -> bool:
-    """Newton's step of a stage in which no law applies."""
-    return newton_step(tables, k, work, 0.0)
 
 
 def solve_by(
@@ -41,14 +33,14 @@ def solve_by(
     last: LocalProblem | None = None
     error, none, enough = evaluate_stage(tables, k, memory, work, options, True), False, GUESS * options.tolerance
     missed = 0  # linearised problems that were not solved
-    for _ in range(STEPS):
+    for number in range(STEPS):
         if error < enough or not np.isfinite(error):
             break
         enough = options.tolerance
         work.x["step"][: x.size] = 0.0
         local = local_problem(tables, k, memory, work)
         if local is None:
-            if not _free_step(tables, k, work):
+            if not free_step(tables, k, work):
                 break
         else:
             aim = float(work.x["size"][local.unknown].min()) * max(0.1 * options.tolerance, INEXACT * error)
@@ -59,6 +51,8 @@ def solve_by(
             if found.no_solution or not found.residual < 1.0 or missed > 1:
                 break
             local.step(found.reaction, work)
+        if number == 0:
+            predict(work, x.size)
         step, before, tried = work.x["step"][: x.size].copy(), error, []
         for share in SHARES:
             unknowns.set(x - share * step)
@@ -72,7 +66,8 @@ def solve_by(
     rows = work.x[: x.size]
     errors = np.abs(rows["residual"] * rows["factor"])
     problem, rows_of = (None, None) if last is None else (last.problem, last.unknown)
-    solved = error < options.tolerance
+    solved = error < options.tolerance and not gone_too_far(tables, k, memory, work, options)
+    work.signals[PREDICTED] = 0
     return Rescue(solved, error, tuple(names), problem, none and not solved, errors, unknown=rows_of)
 
 

@@ -44,6 +44,7 @@ class Reached(NamedTuple):
     iterations: int
     halved: bool
     solver: str
+    far: bool  # a solution was found, but the step cannot reach it (`far_roots`)
 
 
 def jam_in(trouble: Rescue) -> np.ndarray | None:
@@ -62,14 +63,20 @@ def failure_of(
 
     jam: `rows` are contacts that jam.
     """
-    stage, t_1, residual, tolerance, count, halved, solver = reached
+    stage, t_1, residual, tolerance, count, halved, solver, far = reached
     smaller = "a smaller dt may help" + ("" if halved else ", or on_failure='subdivide' for single steps")
-    if residual < tolerance or trouble is None:  # of every stage that is solved in turn, but never of all at once
+    if (
+        residual < tolerance and not far
+    ) or trouble is None:  # of every stage that is solved in turn, but never of all at once
         what = f"the stages that are solved in turn did not settle after {count} iterations of {stage!r}"
         return Failure(t_1, stage, residual, what, smaller)
     words = stage.replace("_", " ")
     number = f"{residual:.2e}" if np.isfinite(residual) else "not finite"
     what = f"no solution of the {words} was found. Residual {number} (tolerance {tolerance:g})"
+    if far:
+        what = f"the only solution of the {words} that was found is out of reach: bodies move much farther than the linearised "
+        what += "step asks, until joints or contacts happen to hold again. "
+        what += f"Nearby the residual is {number} (tolerance {tolerance:g})"
     tried = f"after {count} iterations of Newton's method with restarts"
     names = [name for name in dict.fromkeys(trouble.solvers) if name != "start"]
     tried += f", and by {', '.join(names)} on the linearised problem" if names else ""

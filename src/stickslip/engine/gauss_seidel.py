@@ -34,7 +34,7 @@ def contact_step(tables: Tables, k: int, memory: np.ndarray, work: Work, soft: f
         return False
     m = keep_unknowns(tables, k, work)
     first = _number_laws_last(tables, k, work)
-    fill(tables, k, work, m, max(COMPLIANCE, soft), False)
+    fill(tables, k, work, m, max(COMPLIANCE, soft), 0.0, False)
     if not reduce_to_last(work.matrix, work.right, m, first, 0.0):
         return False
     _sweep(tables, k, work, first, m, enough)

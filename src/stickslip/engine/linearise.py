@@ -7,7 +7,7 @@ is zero.
 from __future__ import annotations
 
 from stickslip.engine.tables import DENSE, FEW, SPARSE, Tables
-from stickslip.engine.work import DEPENDENT, IDLE, KEPT, SOLVE_ISLANDS, Work
+from stickslip.engine.work import CONTRADICTED, DEPENDENT, IDLE, KEPT, SOLVE_ISLANDS, Work
 from stickslip.jit import jit_inline
 from stickslip.native.call import call_apart
 from stickslip.nonsmooth.cones import BALL, CLOSED, OFF, OPEN, SLIP, VALUES, cone_weights, slip_weights
@@ -18,6 +18,11 @@ SINGULAR = 1e-11
 # Then each constraint row gets a compliance of this size. The residual stays exact, so Newton's method converges as before,
 # by a factor of 1e-8 a step, to multipliers close to those it started from.
 COMPLIANCE = 1e-8
+# Share of a violation that this compliance leaves. Constraints that depend on each other and can be satisfied leave 1e-8 of it.
+# More is left where they contradict each other: a shaft that dry friction holds and that a contact turns is held twice, no
+# velocities satisfy both, and forces are as large as the compliance lets them. They tell which element gives way, and should
+# have no other effect. So the next step measures its compliance from the forces before.
+CONTRADICTION = 0.1
 
 
 @jit_inline
@@ -86,11 +91,12 @@ def add_entry(work: Work, sparse: bool, count: int, i: int, j: int, stride: int,
 
 
 @jit_inline
-def fill(tables: Tables, k: int, work: Work, m: int, compliance: float, sparse: bool) -> int:
+def fill(tables: Tables, k: int, work: Work, m: int, compliance: float, back: float, sparse: bool) -> int:
     """The linear system of the unknowns that are kept, in unit scale: summed into dense or banded rows, or triplets.
 
     Entry (i, j) lies at i stride + j + band, or is one of the triplets (`sparse`), whose number is returned. Columns of fixed
-    unknowns go to the right-hand side, with the known step.
+    unknowns go to the right-hand side, with the known step. The compliance is one for changes of forces, from those `back`
+    steps before: 0 or 1.
     """
     problem, dofs, outputs, x, local = tables.problems[k], tables.dofs, work.outputs, work.x, work.local
     band, stride, size, count = 0, m, m * m, 0
@@ -124,8 +130,10 @@ def fill(tables: Tables, k: int, work: Work, m: int, compliance: float, sparse: 
                     work.right[x[i].column] -= value * x[j].step
             if compliance > 0.0:
                 for b in range(group.law_0, group.law):
-                    i = x[local[tables.laws[b].unknown]].column
+                    j = local[tables.laws[b].unknown]
+                    i = x[j].column
                     count = add_entry(work, sparse, count, i, i, stride, band, compliance)
+                    work.right[i] -= back * compliance * x[j].step / x[j].unit
             for b in range(group.law, group.law_1):
                 law, at = tables.laws[b], element + b - group.law_0
                 branch, first = work.branch[at], local[law.unknown]
@@ -159,9 +167,10 @@ def fill(tables: Tables, k: int, work: Work, m: int, compliance: float, sparse: 
                         else:
                             work.right[i] -= value * x[j].step
                 if branch == CLOSED and compliance > 0.0:
-                    for a in range(law.rows):
-                        i = x[first + a].column
+                    for j in range(first, first + law.rows):
+                        i = x[j].column
                         count = add_entry(work, sparse, count, i, i, stride, band, compliance)
+                        work.right[i] -= back * compliance * x[j].step / x[j].unit
             row += kind.width
             element += group.law_1 - group.law_0
     return count
@@ -176,8 +185,9 @@ def newton_step(tables: Tables, k: int, work: Work, soft: float) -> bool:
         band = DENSE
     work.signals[KEPT] = m
     compliance, threshold, solved = soft, SINGULAR, False
+    back = 1.0 if work.signals[CONTRADICTED] == 1 else 0.0
     for _ in range(2):
-        count = fill(tables, k, work, m, compliance, band == SPARSE)
+        count = fill(tables, k, work, m, compliance, back, band == SPARSE)
         if band == DENSE:
             solved = eliminate(work.matrix, work.right, m, threshold, work.rows, work.columns)
         elif band == SPARSE:
@@ -191,6 +201,19 @@ def newton_step(tables: Tables, k: int, work: Work, soft: float) -> bool:
             break
         compliance, threshold = max(COMPLIANCE, soft), 0.0
         work.signals[DEPENDENT] = 1
+    contradicted = 0.0 < compliance <= COMPLIANCE and _contradict(problem.n_smooth, work, m)
+    work.signals[CONTRADICTED] = 1 if contradicted else 0
     for i in range(m):
         x[x[i].kept].step = work.right[i] * x[x[i].kept].unit
     return solved
+
+
+@jit_inline
+def _contradict(n_smooth: int, work: Work, m: int) -> bool:
+    """Whether the compliance, and not a motion, takes up what constraints are violated by."""
+    x, violation, force = work.x, 0.0, 0.0
+    for i in range(m):
+        row = x[i].kept
+        if row >= n_smooth:
+            violation, force = max(violation, abs(x[row].residual) * x[row].factor), max(force, abs(work.right[i]))
+    return COMPLIANCE * force > CONTRADICTION * violation

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 from stickslip.engine.gauss_seidel import close_all
-from stickslip.engine.linearise import COMPLIANCE, fill, keep_unknowns
+from stickslip.engine.linearise import COMPLIANCE, fill, keep_unknowns, newton_step
 from stickslip.engine.residual import call_kernels, set_residual
 from stickslip.engine.tables import SPARSE, Tables
 from stickslip.engine.work import IDLE, Options, Work
@@ -46,7 +46,13 @@ def _linearise(tables: Tables, k: int, memory: np.ndarray, work: Work, complianc
     if not close_all(tables, k, memory, work):
         return -1, 0
     m = keep_unknowns(tables, k, work)
-    return m, fill(tables, k, work, m, compliance, tables.problems[k].band == SPARSE)
+    return m, fill(tables, k, work, m, compliance, 0.0, tables.problems[k].band == SPARSE)
+
+
+@jit_bare
+def free_step(tables: Tables, k: int, work: Work) -> bool:
+    """Newton's step of a stage in which no law applies."""
+    return newton_step(tables, k, work, 0.0)
 
 
 FOUND = np.dtype(

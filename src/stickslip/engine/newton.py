@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stickslip.engine.attempts import CHEAP
+from stickslip.engine.far_roots import is_far_root
 from stickslip.engine.gauss_seidel import contact_step
 from stickslip.engine.least_forces import least_forces
 from stickslip.engine.linearise import COMPLIANCE, newton_step
@@ -20,10 +21,14 @@ from stickslip.engine.residual import call_kernels, set_residual
 from stickslip.engine.tables import SPARSE, Tables
 from stickslip.engine.work import (
     CONTACT_STEP,
+    CONTRADICTED,
     DEPENDENT,
+    FAR,
     IDLE,
+    IS_FAR_ROOT,
     KEPT,
     LEAST_FORCES,
+    PREDICTED,
     REDUNDANT,
     SOLVE_ISLANDS,
     SOLVE_STAGE,
@@ -44,6 +49,7 @@ if TYPE_CHECKING:
 # never change at all.
 GUESS = 1e-3
 
+EASY = 4  # iterations of the first attempt: one that has left its start takes more to converge elsewhere
 EXCHANGES = 3  # of percussions for those of minimum norm, in one stage
 # Unknowns of a stage with several vectors of velocities, beyond which only the first of the cheap attempts is made: what comes
 # then (`body_rescue`) solves nearly all that is left.
@@ -104,6 +110,7 @@ def workspace(program: Program) -> Work:
         counts, sizes = np.zeros(1, np.int64), np.zeros(1)
         work.apart[SOLVE_STAGE] = solve_stage.address(tables, 0, sizes, work, Options(1.0, 1, 1.0), 1.0, counts, sizes)
         work.apart[LEAST_FORCES] = least_forces.address(tables, 0, sizes, work, 1.0)
+        work.apart[IS_FAR_ROOT] = is_far_root.address(tables, 0, sizes, work, 1.0)
     if (tables.problems["band"] == SPARSE).any():
         work.apart[SOLVE_ISLANDS] = solve_islands.address(0, work.entries, work.columns, work.right, 0.0)
     return work
@@ -151,10 +158,10 @@ def solve_stage(
         if number > 0 or again:
             back_to_start(tables, k, memory, work, 1.0 - attempt.cold)
         last, least, stalled = attempt.patience * options.iterations, np.inf, 0
+        work.signals[CONTRADICTED] = 0
         for iteration in range(last + 1):
             call_kernels(tables, k, memory, work, iteration == 0, options.prox, attempt.prox)
             error = set_residual(tables, k, memory, work)
-            best = min(best, error)
             if error < options.tolerance * (guess if iteration == 0 else 1.0):
                 improve = dependent and (iteration > 0 or elsewhere) and iteration < last
                 if improve and not finer and error > GUESS * options.tolerance:
@@ -164,9 +171,15 @@ def solve_stage(
                         exchanged += 1
                         error = _exchange(tables, k, memory, work, options, attempt.prox, error)
                     if error < options.tolerance:
+                        solution = (tables, k, memory, work, options.tolerance)
+                        if (number > 0 or iteration > EASY) and call_apart(work.apart[IS_FAR_ROOT], solution):
+                            work.signals[FAR] = 1
+                            break
+                        work.signals[PREDICTED] = work.signals[FAR] = 0
                         work.solved_by[number] += 1
                         _report(tables, k, work, error, residuals)
                         return True
+            best = min(best, error)
             stalled = 0 if error < 0.9 * least else stalled + 1
             least = min(least, error)
             patience = attempt.stalled if work.signals[KEPT] < options.many else min(SHORT, attempt.stalled)
@@ -186,6 +199,7 @@ def solve_stage(
             _move(tables, k, memory, work, attempt.step)
         again = finer and not fine  # it was a solution, and could not be improved: once more, up to there
         number += 0 if again else 1
+    back_to_start(tables, k, memory, work, 1.0)
     residuals[k] = max(residuals[k], best)
     return False
 

@@ -18,12 +18,13 @@ import numpy as np
 
 from stickslip.engine.body_rescue import solve_on_bodies
 from stickslip.engine.contact_sets import Sets, Unknowns
+from stickslip.engine.far_roots import leads_far
 from stickslip.engine.fields import EARLY, PLASTIC
 from stickslip.engine.jams import eased, marks_of
 from stickslip.engine.layout import Layout
-from stickslip.engine.local import LocalProblem, evaluate_stage, local_problem
+from stickslip.engine.local import LocalProblem, evaluate_stage, free_step, local_problem
 from stickslip.engine.tables import Tables
-from stickslip.engine.work import IDLE, Options, Work
+from stickslip.engine.work import FAR, IDLE, PREDICTED, Options, Work
 from stickslip.nonsmooth.problem import Problem
 from stickslip.nonsmooth.solvers import OneStepSolution, solve_shortly
 
@@ -116,7 +117,7 @@ def _iterate(
 
     whole: tables without idle contacts, by which errors are told.
     """
-    unknowns, solvers, left_out = Unknowns(tables, k, memory), [], False
+    unknowns, solvers, left_out, predicted = Unknowns(tables, k, memory), [], False, False
     n, order = int(tables.problems[k]["n"]), int(tables.problems[k]["order"])
     largest = float(work.sizes[order : order + n].max(initial=0.0)) or 1.0
     x = work.start[:n].copy()
@@ -142,6 +143,8 @@ def _iterate(
         local = local_problem(tables, k, memory, work)
         work.near[0] = 0.0
         if local is None:
+            if free_step(tables, k, work) and not predicted:
+                predict(work, n)
             break
         smallest = float(work.x["size"][local.unknown].min())
         accuracy = smallest * max(0.1 * options.tolerance, INEXACT * error)
@@ -161,6 +164,9 @@ def _iterate(
         if found.no_solution or not found.residual < 1.0 or (unsolved > 1 and not sets.marks.size):
             break
         local.step(found.reaction, work)
+        if not predicted:
+            predict(work, n)
+            predicted = True
         step, before, tried, were = work.x["step"][: x.size].copy(), error, [], sets.get()
         for share in SHARES:
             unknowns.set(x - share * step)
@@ -191,10 +197,23 @@ def _iterate(
     errors = np.abs(rows["residual"] * rows["factor"])
     problem, rows_of = (None, None) if last is None else (last.problem, last.unknown)
     jammed = bool(memory[layout.places(PLASTIC)].any())
-    out = Rescue(
-        least < options.tolerance, least, tuple(solvers), problem, none, errors, early, repeats, rows_of, jammed, jam
-    )
+    solved = least < options.tolerance and not gone_too_far(whole, k, memory, work, options)
+    out = Rescue(solved, least, tuple(solvers), problem, none, errors, early, repeats, rows_of, jammed, jam)
     return out, left_out
+
+
+def predict(work: Work, n: int) -> None:
+    """The step of the linearised stage is what its solutions are compared with (`far_roots`)."""
+    work.predicted[:n], work.signals[PREDICTED] = work.x["step"][:n], 1
+
+
+def gone_too_far(tables: Tables, k: int, memory: np.ndarray, work: Work, options: Options) -> bool:
+    """Whether the solution that was last evaluated is one that the step cannot reach; then it is left for the start."""
+    if not leads_far(tables, k, memory, work, options.tolerance):
+        return False
+    work.signals[FAR] = 1
+    Unknowns(tables, k, memory).set(work.start[: int(tables.problems[k]["n"])])
+    return True
 
 
 def gains(error: float, share: float, before: float) -> bool:

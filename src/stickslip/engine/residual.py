@@ -151,7 +151,7 @@ def scale_laws(tables: Tables, k: int, g: int, row: int, offset: int, work: Work
         place = tables.places[group.unknowns + tables.laws[b].unknown]
         first = place.start + tables.dofs[row + place.column]
         for i in range(first, first + tables.laws[b].rows):
-            x[i].pivot, x[i].size = 0.0, size_of_row(work, sizes + i)
+            x[i].pivot, x[i].step, x[i].size = 0.0, 0.0, size_of_row(work, sizes + i)
     for e in range(group.diagonal_0, group.diagonal_1):
         place = tables.places[group.unknowns + tables.entries[e].row]
         i = place.start + tables.dofs[row + place.column]

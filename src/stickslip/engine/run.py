@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from stickslip.engine.attempts import named_counts, stages_by_bodies
-from stickslip.engine.calls import WIDER, LoopCalls
+from stickslip.engine.calls import FAR, WIDER, LoopCalls
 from stickslip.engine.detected import own_tables
 from stickslip.engine.failure import Failure, Reached, failure_of, jam_in, unclosed
 from stickslip.engine.fields import DT, Q_0, RESULTS, T_0, T_1, U_0, Field
@@ -328,7 +328,16 @@ class ProgramRun(LoopCalls):
     def _describe(self, failed: int, row: int) -> Failure:
         residual, count, trouble = float(self._residuals[row, failed]), self._iterations[row, failed], self._trouble
         t_1, tolerance = float(self.memory[self.clock.t_1]), self.options.tolerance
-        reached = Reached(self.stages[failed], t_1, residual, tolerance, int(count), self.subdivides, self.solver)
+        reached = Reached(
+            self.stages[failed],
+            t_1,
+            residual,
+            tolerance,
+            int(count),
+            self.subdivides,
+            self.solver,
+            bool(self.work.signals[FAR]),
+        )
         layout, errors = self.program.layout, None if trouble is None else trouble.errors
         jam = None if trouble is None else jam_in(trouble)
         if jam is not None:

@@ -56,6 +56,7 @@ class Work(NamedTuple):
     offset: np.ndarray  # by instance: where its outputs begin, or IDLE
     x: np.ndarray  # by unknown: STATE
     start: np.ndarray  # of the iterations, by unknown
+    predicted: np.ndarray  # change of the unknowns in the linearised stage, where it was solved (`far_roots`)
     branch: np.ndarray  # by law
     direction: np.ndarray
     weight: np.ndarray
@@ -86,11 +87,12 @@ class Work(NamedTuple):
 # cycles and changes; RESUMED is STOPPED where the loop stopped at a stage, GO_ON where it is to go on there, SOLVED_ELSEWHERE
 # where it is to go on after it. DEPENDENT: the last linear system was singular. WIDER: the last step has a percussion that
 # rows of results leave out. KEPT: unknowns of the last linear system. REDUNDANT: the stage with which the loop goes on was
-# solved elsewhere, and its percussions are not those of minimum norm.
-INSTRUCTION, IN_CYCLES, IN_CHANGES, RESUMED, DEPENDENT, WIDER, KEPT, REDUNDANT = range(8)
+# solved elsewhere, and its percussions are not those of minimum norm. CONTRADICTED: constraints of the last linear system
+# contradict each other. PREDICTED: work.predicted belongs to the present stage. FAR: a solution was found, and is too far away.
+INSTRUCTION, IN_CYCLES, IN_CHANGES, RESUMED, DEPENDENT, WIDER, KEPT, REDUNDANT, CONTRADICTED, PREDICTED, FAR = range(11)
 GO_ON, STOPPED, SOLVED_ELSEWHERE = 1, 2, 3
 
-SOLVE_STAGE, CONTACT_STEP, SOLVE_ISLANDS, LEAST_FORCES = range(4)
+SOLVE_STAGE, CONTACT_STEP, SOLVE_ISLANDS, LEAST_FORCES, IS_FAR_ROOT = range(5)
 
 IDLE = -1  # offset of an instance that contributes nothing
 
@@ -115,6 +117,7 @@ def scratch(program: Program) -> Work:
         offset=zeros(size.instances, np.int64),
         x=records(zeros(size.unknowns, STATE)),
         start=zeros(size.unknowns),
+        predicted=zeros(size.unknowns),
         branch=zeros(size.elements, np.int64),
         direction=zeros((size.elements, 4)),
         weight=np.zeros((2, 3, 3)),
@@ -128,9 +131,9 @@ def scratch(program: Program) -> Work:
         sweep=zeros(size.unknowns),
         rows=zeros(size.unknowns, np.int64),
         columns=zeros(size.unknowns, np.int64),
-        signals=np.zeros(8, np.int64),
+        signals=np.zeros(11, np.int64),
         solved_by=np.zeros(32, np.int64),
-        apart=np.zeros(4, np.int64 if COMPILED else object),
+        apart=np.zeros(5, np.int64 if COMPILED else object),
         nap=np.zeros(12, np.int64),
         watch=program.watch,
         box=np.zeros((8, program.layout.total if program.watch.size else 0)),

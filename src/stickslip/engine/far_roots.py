@@ -1,0 +1,154 @@
+"""Solutions of a stage that a step cannot reach: the linearised stage tells them from others.
+
+Gaps and joints are nonlinear in the unknowns, so a stage can have many solutions. A lever that is pushed by a pin may turn by a
+milliradian, and touch it, or by 13 turns and a milliradian, and touch it as well. Only the first continues the motion.
+
+Let x_0 be the start of the stage, x what was found, and y a row that holds there, y(x) = 0: a joint, or the gap of a contact
+that is closed. Where the motion is small, the row also holds to first order,
+
+    y(x_0) + sum_j dy/dx_j (x - x_0)_j = 0                                                              (1)
+
+The rest of (1), as a share of the travel |dy/dx_j (x - x_0)_j|, summed over j, is below one half unless bodies turn by about
+a radian more, or less, than they would without forces. Then x counts only if this travel is no FARTHER than that of the
+linearised stage at x_0 with all of its laws. `rescue` solves it and leaves its step in work.predicted;
+until then x does not count.
+
+Units, fast rotations and light bodies do not matter: x_0 is the free motion, both shares are numbers, and each row compares
+its own bodies only.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stickslip.engine.residual import gather
+from stickslip.engine.tables import Tables
+from stickslip.engine.work import IDLE, PREDICTED, Work
+from stickslip.jit import apart, jit_bare, jit_inline
+from stickslip.native.call import call_kernel
+from stickslip.nonsmooth.cones import CLOSED, NORMAL
+
+NONLINEAR = 0.5  # rest of (1), as a share of the travel
+FARTHER = 10.0  # times the travel that is predicted
+
+
+@apart("boolean")
+def is_far_root(tables: Tables, k: int, memory: np.ndarray, work: Work, tolerance: float) -> bool:
+    """Whether the solution in the memory, with its branches in the workspace, is too far from work.start. Outputs are lost."""
+    return _is_far(tables, k, memory, work, tolerance)
+
+
+@jit_bare
+def leads_far(tables: Tables, k: int, memory: np.ndarray, work: Work, tolerance: float) -> bool:
+    """The same, called from Python."""
+    return _is_far(tables, k, memory, work, tolerance)
+
+
+@jit_inline
+def _is_far(tables: Tables, k: int, memory: np.ndarray, work: Work, tolerance: float) -> bool:
+    problem, x = tables.problems[k], work.x
+    for s in range(problem.segment_0, problem.segment):
+        segment = tables.segments[s]
+        for i in range(segment.length):
+            _go_back(work, memory, segment.first + i, segment.start + i)
+    for g in range(problem.group_0, problem.group_1):
+        group = tables.groups[g]
+        kind = tables.kinds[group.kind]
+        for row in range(kind.first, kind.first + kind.count * kind.width, kind.width):
+            for b in range(group.law_0, group.law_1):
+                law, place = tables.laws[b], tables.places[group.unknowns + tables.laws[b].unknown]
+                at = tables.dofs[row + place.column]
+                for i in range(law.rows):
+                    _go_back(work, memory, place.start + at + i, law.home + at + i)
+    far = False
+    for g in range(problem.group_0, problem.group_1):
+        group = tables.groups[g]
+        if group.law_0 == group.law_1:
+            continue
+        kind = tables.kinds[group.kind]
+        row, element = kind.first, group.element
+        for instance in range(group.instance, group.instance + kind.count):
+            if not far and work.offset[instance] != IDLE:
+                far = _is_far_for(tables, k, g, row, work.offset[instance], element, memory, work, tolerance)
+            row += kind.width
+            element += group.law_1 - group.law_0
+    for s in range(problem.segment_0, problem.segment):
+        segment = tables.segments[s]
+        for i in range(segment.length):
+            memory[segment.start + i] = x[segment.first + i].pivot
+    for g in range(problem.group_0, problem.group_1):
+        group = tables.groups[g]
+        kind = tables.kinds[group.kind]
+        for row in range(kind.first, kind.first + kind.count * kind.width, kind.width):
+            for b in range(group.law_0, group.law_1):
+                law, place = tables.laws[b], tables.places[group.unknowns + tables.laws[b].unknown]
+                at = tables.dofs[row + place.column]
+                for i in range(law.rows):
+                    memory[law.home + at + i] = x[place.start + at + i].pivot
+    return far
+
+
+@jit_inline
+def _go_back(work: Work, memory: np.ndarray, i: int, place: int) -> None:
+    """One unknown to its start; what was found and the difference are kept."""
+    work.x[i].pivot = memory[place]
+    work.x[i].step = memory[place] - work.start[i]
+    memory[place] = work.start[i]
+
+
+@jit_inline
+def _is_far_for(
+    tables: Tables,
+    k: int,
+    g: int,
+    row: int,
+    offset: int,
+    element: int,
+    memory: np.ndarray,
+    work: Work,
+    tolerance: float,
+) -> bool:
+    """Whether it is for the rows of one instance."""
+    group, x, outputs, local, n_smooth = tables.groups[g], work.x, work.outputs, work.local, tables.problems[k].n_smooth
+    closed = group.law_0 < group.law
+    for b in range(group.law, group.law_1):
+        closed = closed or (tables.laws[b].kind == NORMAL and work.branch[element + b - group.law_0] == CLOSED)
+    if not closed:
+        return False
+    gather(tables, group.inputs, group.n_in, row, memory, work)
+    call_kernel(group.kernel, work.inputs, 0, outputs, offset)
+    for i in range(group.n_unknowns):
+        place = tables.places[group.unknowns + i]
+        local[i] = place.start + tables.dofs[row + place.column]
+        x[local[i]].residual, work.right[local[i]], work.sweep[local[i]] = 0.0, 0.0, 0.0
+    for e in range(group.row_0, group.row_1):
+        x[local[tables.entries[e].row]].residual += outputs[offset + tables.entries[e].output]
+    for e in range(group.entry_0, group.entry_1):
+        i = local[tables.entries[e].row]
+        if i >= n_smooth:
+            _add_travel(work, i, local[tables.entries[e].unknown], outputs[offset + tables.entries[e].output])
+    far = False
+    for b in range(group.law_0, group.law_1):
+        law = tables.laws[b]
+        i = local[law.unknown]
+        if b >= group.law:
+            if law.kind != NORMAL or work.branch[element + b - group.law_0] != CLOSED:
+                continue
+            x[i].residual = outputs[offset + law.y]
+            for e in range(law.y_0, law.y_end):
+                _add_travel(work, i, local[tables.entries[e].unknown], outputs[offset + tables.entries[e].output])
+        rest, travel = abs(x[i].residual), work.right[i]
+        predicted = work.sweep[i] if work.signals[PREDICTED] == 1 else 0.0
+        # `not`: what is not a number is far, too
+        near = rest <= NONLINEAR * travel or rest <= tolerance * x[i].size or travel <= FARTHER * predicted
+        far = far or not near
+    return far
+
+
+@jit_inline
+def _add_travel(work: Work, i: int, j: int, slope: float) -> None:
+    """What unknown j changes in row i: (1), travel and predicted travel."""
+    change = slope * work.x[j].step
+    work.x[i].residual += change
+    work.right[i] += abs(change)
+    work.sweep[i] += abs(slope * work.predicted[j])
