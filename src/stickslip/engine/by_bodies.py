@@ -7,7 +7,7 @@ import numpy as np
 from stickslip.engine.body_stage import BodyStage, body_stage
 from stickslip.engine.contact_sets import Unknowns
 from stickslip.engine.local import evaluate_stage
-from stickslip.engine.rescue import EXACT, INEXACT, ROUGH, SHARES, gains
+from stickslip.engine.rescue import EXACT, INEXACT, ROUGH, SHARES, gains, gone_too_far
 from stickslip.engine.tables import Tables
 from stickslip.engine.work import Options, Work
 from stickslip.nonsmooth.measure import scratch
@@ -62,7 +62,7 @@ def _iterated(
     error = evaluate_stage(tables, k, memory, work, options, True)
     for _ in range(STEPS):
         if error < options.tolerance:
-            return True
+            return not gone_too_far(tables, k, memory, work, options)
         if not np.isfinite(error):
             return False
         work.near[0] = NEAR * error * largest

@@ -83,7 +83,8 @@ def rescue(tables: Tables, k: int, memory: np.ndarray, work: Work, options: Opti
     left_out, again = False, False
     first = solve_on_bodies(tables, k, memory, work, options, sets, layout)
     if first is not None:
-        if first.residual < options.tolerance:
+        evaluate_stage(whole, k, memory, work, options, True)
+        if first.residual < options.tolerance and not gone_too_far(whole, k, memory, work, options):
             return Rescue(True, first.residual, (first.solver,), None, False, np.zeros(0), first.early)
         again = True
     second = (whole, 0.0) if sets.marks.size else (tables, FARTHER * REACH)
