@@ -682,3 +682,34 @@ def test_a_pyramid_of_flush_logs_rests(method):
     s.add(ss.Collisions("contacts", [*logs, ss.Plane([0, 0, 0], [0, 0, 1])], friction=0.6))
     solution = ss.solve(s, t_end=0.03, dt=1e-3, method=method, progress=False)
     assert np.abs(solution.u).max() < 1e-7
+
+
+@pytest.mark.parametrize(
+    "method, step",
+    [(method, step) for method in ("rattle", "moreau", "theta") for step in (0.0, 1e-3)]
+    + [
+        ("rattle", 1e-5),
+        ("moreau", 1e-5),
+    ],  # theta looks at the middle of a step: it is in by more than that, and climbs
+)
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_a_block_slides_over_the_seam_of_flush_tiles_and_stops_at_a_step(method, step, dimension):
+    """On four boxes side by side it slides as on one plane; if the second one is higher, it runs into its side."""
+    v, mu, g = 1.0, 0.2, 9.81
+    tall, deep = np.eye(dimension)[-1], np.array([0.2, 0.4, 0.1] if dimension == 3 else [0.2, 0.1])
+    tiles = [
+        ss.Box(ss.ground.frame([0.2 * k, *[0] * (dimension - 2), -0.05 + (step if k else 0)]), deep) for k in range(4)
+    ]
+    s = ss.System("tiles")
+    s.add(ss.Gravity(-g * tall))
+    velocity = v * np.eye(dimension)[0]
+    shape = ss.Box(ss.ground.frame(0.05 * tall), [0.1] * dimension)
+    block = s.add(ss.solid("block", shape, density=1000, velocity=velocity))
+    s.add(ss.Collisions("contacts", [block, *tiles], friction=mu))
+    solution = ss.solve(s, t_end=0.2, dt=1e-3, method=method, progress=False)
+    if step == 0:
+        assert np.abs(solution.u[:, 0] - (v - mu * g * solution.t)).max() < 1e-9
+    else:
+        early = solution.t < 0.05
+        assert np.abs(solution.u[early, 0] - (v - mu * g * solution.t[early])).max() < 1e-9
+        assert solution.u[60:, 0].max() < 0.8 * v  # at 0.05 m, less than 1 m/s - 0.06 mu g
