@@ -16,6 +16,7 @@ from stickslip.errors import OptionError
 
 # As in engine.work, which loads the compiler.
 INSTRUCTION, RESUMED, WIDER, KEPT, REDUNDANT, PREDICTED, FAR = 0, 3, 5, 6, 7, 9, 10
+IS_FAR_ROOT = 4
 GO_ON, STOPPED, SOLVED_ELSEWHERE = 1, 2, 3
 MOST_DENSE = 3000  # unknowns of a linearised problem that is solved as a dense one
 MOST_TRIED = 8000  # unknowns, beyond which only one attempt follows sweeps: all of them take minutes, and found nothing
@@ -139,7 +140,7 @@ class LoopCalls:
             if tried == 2:
                 self.memory[self.program.layout.places(PLASTIC)] = 0.0  # restitution is not given up in vain
                 allow_sweeps(tables, self.work)
-                if start.size == size:
+                if start.size == size and self.work.apart[IS_FAR_ROOT] != 0:
                     self._start_from(failed, start)  # not from where others have led
                 options = self.options._replace(attempt_0=CHEAP)
             elif tried > 2:

@@ -8,10 +8,13 @@ that is closed. Where the motion is small, the row also holds to first order,
 
     y(x_0) + sum_j dy/dx_j (x - x_0)_j = 0                                                              (1)
 
-The rest of (1), as a share of the travel |dy/dx_j (x - x_0)_j|, summed over j, is below one half unless bodies turn by about
-a radian more, or less, than they would without forces. Then x counts only if this travel is no FARTHER than that of the
-linearised stage at x_0 with all of its laws. `rescue` solves it and leaves its step in work.predicted;
-until then x does not count.
+The rest of (1), as a share of the travel |dy/dx_j (x - x_0)_j|, summed over j, is small unless bodies turn by more than a
+radian beyond what they would without forces: with slopes at x_0, or at x, since one of them may vanish (a pendulum that
+hangs at rest). If it is above NONLINEAR with both, the row hardly changes though its bodies travel, and x counts only if that
+travel is no FARTHER than the one of the linearised stage at x_0 with all of its laws. `rescue` solves it and leaves its step
+in work.predicted; until then x does not count.
+
+Stages that decide about sets of contacts, whose residual jumps with them (generalized-alpha), are not looked at.
 
 Units, fast rotations and light bodies do not matter: x_0 is the free motion, both shares are numbers, and each row compares
 its own bodies only.
@@ -28,7 +31,7 @@ from stickslip.jit import apart, jit_bare, jit_inline
 from stickslip.native.call import call_kernel
 from stickslip.nonsmooth.cones import CLOSED, NORMAL
 
-NONLINEAR = 0.5  # rest of (1), as a share of the travel
+NONLINEAR = 0.75  # rest of (1), as a share of the travel; second-order terms alone leave one half with slopes at x
 FARTHER = 10.0  # times the travel that is predicted
 
 
@@ -115,18 +118,21 @@ def _is_far_for(
         closed = closed or (tables.laws[b].kind == NORMAL and work.branch[element + b - group.law_0] == CLOSED)
     if not closed:
         return False
-    gather(tables, group.inputs, group.n_in, row, memory, work)
-    call_kernel(group.kernel, work.inputs, 0, outputs, offset)
     for i in range(group.n_unknowns):
         place = tables.places[group.unknowns + i]
         local[i] = place.start + tables.dofs[row + place.column]
-        x[local[i]].residual, work.right[local[i]], work.sweep[local[i]] = 0.0, 0.0, 0.0
+    _add_travels(tables, k, g, offset, element, work)
+    for b in range(group.law_0, group.law_1):
+        i = local[tables.laws[b].unknown]
+        x[i].factor, x[i].prox = x[i].residual, work.right[i]  # with slopes at x
+    gather(tables, group.inputs, group.n_in, row, memory, work)
+    call_kernel(group.kernel, work.inputs, 0, outputs, offset)
+    _add_travels(tables, k, g, offset, element, work)
     for e in range(group.row_0, group.row_1):
-        x[local[tables.entries[e].row]].residual += outputs[offset + tables.entries[e].output]
-    for e in range(group.entry_0, group.entry_1):
         i = local[tables.entries[e].row]
         if i >= n_smooth:
-            _add_travel(work, i, local[tables.entries[e].unknown], outputs[offset + tables.entries[e].output])
+            x[i].residual += outputs[offset + tables.entries[e].output]
+            x[i].factor += outputs[offset + tables.entries[e].output]
     far = False
     for b in range(group.law_0, group.law_1):
         law = tables.laws[b]
@@ -134,20 +140,38 @@ def _is_far_for(
         if b >= group.law:
             if law.kind != NORMAL or work.branch[element + b - group.law_0] != CLOSED:
                 continue
-            x[i].residual = outputs[offset + law.y]
-            for e in range(law.y_0, law.y_end):
-                _add_travel(work, i, local[tables.entries[e].unknown], outputs[offset + tables.entries[e].output])
+            x[i].residual += outputs[offset + law.y]
+            x[i].factor += outputs[offset + law.y]
         rest, travel = abs(x[i].residual), work.right[i]
         predicted = work.sweep[i] if work.signals[PREDICTED] == 1 else 0.0
-        # `not`: what is not a number is far, too
-        near = rest <= NONLINEAR * travel or rest <= tolerance * x[i].size or travel <= FARTHER * predicted
-        far = far or not near
+        near = rest <= NONLINEAR * travel or abs(x[i].factor) <= NONLINEAR * x[i].prox
+        near = near or rest <= tolerance * x[i].size or travel <= FARTHER * predicted
+        far = far or not near  # `not`: what is not a number is far, too
     return far
 
 
 @jit_inline
+def _add_travels(tables: Tables, k: int, g: int, offset: int, element: int, work: Work) -> None:
+    """Of all rows of an instance, with the slopes that its outputs hold."""
+    group, x, outputs, local, n_smooth = tables.groups[g], work.x, work.outputs, work.local, tables.problems[k].n_smooth
+    for b in range(group.law_0, group.law_1):
+        i = local[tables.laws[b].unknown]
+        x[i].residual, work.right[i], work.sweep[i] = 0.0, 0.0, 0.0
+    for e in range(group.entry_0, group.entry_1):
+        i = local[tables.entries[e].row]
+        if i >= n_smooth:
+            _add_travel(work, i, local[tables.entries[e].unknown], outputs[offset + tables.entries[e].output])
+    for b in range(group.law, group.law_1):
+        law = tables.laws[b]
+        if law.kind == NORMAL and work.branch[element + b - group.law_0] == CLOSED:
+            for e in range(law.y_0, law.y_end):
+                i, j = local[law.unknown], local[tables.entries[e].unknown]
+                _add_travel(work, i, j, outputs[offset + tables.entries[e].output])
+
+
+@jit_inline
 def _add_travel(work: Work, i: int, j: int, slope: float) -> None:
-    """What unknown j changes in row i: (1), travel and predicted travel."""
+    """What unknown j changes in row i: its change to first order, travel and predicted travel."""
     change = slope * work.x[j].step
     work.x[i].residual += change
     work.right[i] += abs(change)

@@ -7,7 +7,7 @@ is zero.
 from __future__ import annotations
 
 from stickslip.engine.tables import DENSE, FEW, SPARSE, Tables
-from stickslip.engine.work import CONTRADICTED, DEPENDENT, IDLE, KEPT, SOLVE_ISLANDS, Work
+from stickslip.engine.work import CONTRADICTED, DEPENDENT, IDLE, IS_FAR_ROOT, KEPT, SOLVE_ISLANDS, Work
 from stickslip.jit import jit_inline
 from stickslip.native.call import call_apart
 from stickslip.nonsmooth.cones import BALL, CLOSED, OFF, OPEN, SLIP, VALUES, cone_weights, slip_weights
@@ -185,7 +185,7 @@ def newton_step(tables: Tables, k: int, work: Work, soft: float) -> bool:
         band = DENSE
     work.signals[KEPT] = m
     compliance, threshold, solved = soft, SINGULAR, False
-    back = 1.0 if work.signals[CONTRADICTED] == 1 else 0.0
+    back = 1.0 if work.signals[CONTRADICTED] == 1 and work.apart[IS_FAR_ROOT] != 0 else 0.0
     for _ in range(2):
         count = fill(tables, k, work, m, compliance, back, band == SPARSE)
         if band == DENSE:

@@ -110,10 +110,22 @@ def workspace(program: Program) -> Work:
         counts, sizes = np.zeros(1, np.int64), np.zeros(1)
         work.apart[SOLVE_STAGE] = solve_stage.address(tables, 0, sizes, work, Options(1.0, 1, 1.0), 1.0, counts, sizes)
         work.apart[LEAST_FORCES] = least_forces.address(tables, 0, sizes, work, 1.0)
-        work.apart[IS_FAR_ROOT] = is_far_root.address(tables, 0, sizes, work, 1.0)
+        if not _decides_sets(tables):
+            work.apart[IS_FAR_ROOT] = is_far_root.address(tables, 0, sizes, work, 1.0)
     if (tables.problems["band"] == SPARSE).any():
         work.apart[SOLVE_ISLANDS] = solve_islands.address(0, work.entries, work.columns, work.right, 0.0)
     return work
+
+
+def _decides_sets(tables: Tables) -> bool:
+    """Whether laws of a stage apply in sets of contacts that others of the same stage decide: its residual jumps."""
+    for stage in tables.problems:
+        groups = tables.groups[stage["group_0"] : stage["group_1"]]
+        laws = [law for group in groups for law in tables.laws[int(group["law"]) : int(group["law_1"])]]
+        read = {int(law[key]) for law in laws for key in ("open_where", "only_where", "except_where")}
+        if any(law["mark"] >= 0 and int(law["mark"]) in read for law in laws):
+            return True
+    return False
 
 
 def allow_sweeps(tables: Tables, work: Work) -> None:
@@ -172,7 +184,8 @@ def solve_stage(
                         error = _exchange(tables, k, memory, work, options, attempt.prox, error)
                     if error < options.tolerance:
                         solution = (tables, k, memory, work, options.tolerance)
-                        if (number > 0 or iteration > EASY) and call_apart(work.apart[IS_FAR_ROOT], solution):
+                        harder = (number > 0 or iteration > EASY) and work.apart[IS_FAR_ROOT] != 0
+                        if harder and call_apart(work.apart[IS_FAR_ROOT], solution):
                             work.signals[FAR] = 1
                             break
                         work.signals[PREDICTED] = work.signals[FAR] = 0
@@ -199,7 +212,8 @@ def solve_stage(
             _move(tables, k, memory, work, attempt.step)
         again = finer and not fine  # it was a solution, and could not be improved: once more, up to there
         number += 0 if again else 1
-    back_to_start(tables, k, memory, work, 1.0)
+    if work.apart[IS_FAR_ROOT] != 0:
+        back_to_start(tables, k, memory, work, 1.0)
     residuals[k] = max(residuals[k], best)
     return False
 

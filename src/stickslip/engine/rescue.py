@@ -24,7 +24,7 @@ from stickslip.engine.jams import eased, marks_of
 from stickslip.engine.layout import Layout
 from stickslip.engine.local import LocalProblem, evaluate_stage, free_step, local_problem
 from stickslip.engine.tables import Tables
-from stickslip.engine.work import FAR, IDLE, PREDICTED, Options, Work
+from stickslip.engine.work import FAR, IDLE, IS_FAR_ROOT, PREDICTED, Options, Work
 from stickslip.nonsmooth.problem import Problem
 from stickslip.nonsmooth.solvers import OneStepSolution, solve_shortly
 
@@ -210,7 +210,7 @@ def predict(work: Work, n: int) -> None:
 
 def gone_too_far(tables: Tables, k: int, memory: np.ndarray, work: Work, options: Options) -> bool:
     """Whether the solution that was last evaluated is one that the step cannot reach; then it is left for the start."""
-    if not leads_far(tables, k, memory, work, options.tolerance):
+    if work.apart[IS_FAR_ROOT] == 0 or not leads_far(tables, k, memory, work, options.tolerance):
         return False
     work.signals[FAR] = 1
     Unknowns(tables, k, memory).set(work.start[: int(tables.problems[k]["n"])])
