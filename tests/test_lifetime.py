@@ -42,7 +42,8 @@ def test_a_system_that_is_declared_again_is_not_derived_again(monkeypatch):
     """Nor are parts that other systems have: only their numbers are new. The bits are those of the first run."""
     written = []
     monkeypatch.setattr(kernel, "emit", lambda *given, emit=kernel.emit: written.append(given) or emit(*given))
-    monkeypatch.setattr(sheets, "Stage", lambda *given, make=sheets.Stage: written.append(given) or make(*given))
+    make = sheets.Stage
+    monkeypatch.setattr(sheets, "Stage", lambda *given, **named: written.append(given) or make(*given, **named))
     first, again = (ss.solve(another(77), 0.5, 1e-2, progress=False) for _ in range(2) if not written.append(None))
     assert written.index(None, 1) == len(written) - 1 > 1
     assert first.q.tobytes() == again.q.tobytes()

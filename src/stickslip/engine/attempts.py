@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from stickslip.engine.program import Program
 from stickslip.engine.tables import DENSE
 
-MANY = (
-    120  # unknowns of a linear system of free bodies, from which on one attempt comes before the solvers on their graph
-)
+if TYPE_CHECKING:
+    from stickslip.engine.program import Program
+
+MANY = 120  # unknowns of a linear system of free bodies, from which on solvers on their graph come after one attempt
 CHEAP = 6  # attempts of the compiled loop before other solvers are asked
 # What the attempts of the compiled loop are (`engine.newton.ATTEMPTS`), as `solved_by` counts them.
 COMPLIANT, SWEPT, OTHER_PROX = (
