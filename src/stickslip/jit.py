@@ -9,14 +9,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from stickslip.indices import CHECKED
+
 F = TypeVar("F", bound=Callable)
 
 # With STICKSLIP_JIT=0 the same loops run in plain Python, thousands of times slower: to step through them in a debugger, and
 # to see in a coverage report what tests reach.
 COMPILED = os.environ.get("STICKSLIP_JIT", "1") != "0"
 
-POLICY = {"nogil": True, "error_model": "numpy", "boundscheck": False}
-
+POLICY = {"nogil": True, "error_model": "numpy", "boundscheck": CHECKED}
 
 SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)  # of a kernel: inputs, outputs
 

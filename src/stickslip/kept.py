@@ -21,6 +21,7 @@ from numba.core.compiler import CompileResult
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
+from stickslip.indices import CHECKED, leave_out_wrapping
 from stickslip.store import LOOPS, Store, sources
 from stickslip.turns import Turn
 
@@ -41,7 +42,7 @@ class Kept(NullCache):
 
     def _key(self, signature: Any, codegen: Any) -> str:
         code, cells = self.function.__code__, self.function.__closure__ or ()
-        what = (self.function.__module__, self.function.__qualname__, code.co_code, code.co_firstlineno)
+        what = (self.function.__module__, self.function.__qualname__, code.co_code, code.co_firstlineno, CHECKED)
         text = repr(
             (what, signature, codegen.magic_tuple(), sys.version, sources(self.function.__module__, numba.__version__))
         )
@@ -68,6 +69,7 @@ class Kept(NullCache):
                 if turn is not None:
                     turn.end()
                 return result
+        leave_out_wrapping()
         context.refresh()
         self.turns.append(turn)
         return None

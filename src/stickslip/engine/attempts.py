@@ -11,7 +11,7 @@ from stickslip.engine.tables import DENSE
 if TYPE_CHECKING:
     from stickslip.engine.program import Program
 
-MANY = 120  # unknowns of a linear system of free bodies, from which on solvers on their graph come after one attempt
+MANY = 150  # unknowns of a linear system of free bodies, from which on solvers on their graph come after one attempt
 CHEAP = 6  # attempts of the compiled loop before other solvers are asked
 # What the attempts of the compiled loop are (`engine.newton.ATTEMPTS`), as `solved_by` counts them.
 COMPLIANT, SWEPT, OTHER_PROX = (

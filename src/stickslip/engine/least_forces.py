@@ -69,7 +69,7 @@ def least_forces(tables: Tables, k: int, memory: np.ndarray, work: Work, toleran
         for c in range(m):
             i = x[c].kept
             if i < problem.n_smooth:
-                left = max(left, abs(work.right[c]) * sqrt(abs(x[i].scale)) / x[i].size)
+                left = max(left, abs(work.right[c]) * sqrt(abs(x[i].scale)) * x[i].per_size)
         if not left < np.inf:
             return False
         if left < share * tolerance or left > 0.5 * before:  # the rest is what singular values near zero did

@@ -58,7 +58,7 @@ def keep_unknowns(tables: Tables, k: int, work: Work) -> int:
                 if branch == OFF:
                     continue
                 for i in range(first, first + law.rows):
-                    x[i].factor = (1.0 if branch == CLOSED else x[i].scale) / x[i].size
+                    x[i].factor = (1.0 if branch == CLOSED else x[i].scale) * x[i].per_size
                 if branch == OPEN and law.own == 1:
                     for e in range(law.y_end, law.z_end):
                         i = first + tables.entries[e].row

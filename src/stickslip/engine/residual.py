@@ -3,7 +3,7 @@
 The stage is brought to unit scale: a smooth row is divided by its diagonal entry (a mass), a multiplier is measured in units
 of the diagonal of the Delassus operator dy/dz, so that all rows and unknowns have the dimension of coordinates and velocities.
 That is also the one measure of the residual: the largest row, as an error in coordinates and velocities, in units of
-`size_of_row`: 1, or the lengths and velocities of a model that is very small or very large.
+`work.size_of_row`: 1, or the lengths and velocities of a model that is very small or very large.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from stickslip.engine.tables import Tables
-from stickslip.engine.work import IDLE, Work, size_of_row
+from stickslip.engine.work import IDLE, Work, set_size
 from stickslip.jit import jit_inline
 from stickslip.native.call import call_kernel
 from stickslip.native.lanes import LANES
@@ -151,7 +151,8 @@ def scale_laws(tables: Tables, k: int, g: int, row: int, offset: int, work: Work
         place = tables.places[group.unknowns + tables.laws[b].unknown]
         first = place.start + tables.dofs[row + place.column]
         for i in range(first, first + tables.laws[b].rows):
-            x[i].pivot, x[i].step, x[i].size = 0.0, 0.0, size_of_row(work, sizes + i)
+            x[i].pivot, x[i].step = 0.0, 0.0
+            set_size(work, sizes, i)
     for e in range(group.diagonal_0, group.diagonal_1):
         place = tables.places[group.unknowns + tables.entries[e].row]
         i = place.start + tables.dofs[row + place.column]
@@ -179,7 +180,7 @@ def scale_laws(tables: Tables, k: int, g: int, row: int, offset: int, work: Work
         for i in range(first, first + law.rows):
             x[i].scale, x[i].unit = delassus, x[i].size * unit
             x[i].prox = factor * (unit if prox <= 0.0 else prox)
-            x[i].factor = (1.0 if b < group.law else delassus) / x[i].size
+            x[i].factor = (1.0 if b < group.law else delassus) * x[i].per_size
 
 
 @jit_inline
@@ -190,8 +191,8 @@ def _set_scales(tables: Tables, k: int, work: Work, prox: float, factor: float) 
     """
     problem, x = tables.problems[k], work.x
     for i in range(problem.n_smooth):
-        x[i].pivot, x[i].size = 0.0, size_of_row(work, problem.order + i)
-        x[i].unit = x[i].size
+        set_size(work, problem.order, i)
+        x[i].pivot, x[i].unit = 0.0, x[i].size
     for g in range(problem.group_0, problem.group_1):
         group = tables.groups[g]
         if group.diagonal_0 == group.diagonal_1:
@@ -209,7 +210,7 @@ def _set_scales(tables: Tables, k: int, work: Work, prox: float, factor: float) 
             row += kind.width
     for i in range(problem.n_smooth):
         x[i].scale = 1.0 / abs(x[i].pivot) if x[i].pivot != 0.0 else 1.0
-        x[i].factor = x[i].scale / x[i].size
+        x[i].factor = x[i].scale * x[i].per_size
     for g in range(problem.group_0, problem.group_1):
         group = tables.groups[g]
         if group.law_0 == group.law_1:
@@ -264,7 +265,7 @@ def set_residual(tables: Tables, k: int, memory: np.ndarray, work: Work) -> floa
                     if b < group.law:
                         place = tables.places[group.unknowns + tables.laws[b].unknown]
                         i = place.start + dofs[row + place.column]
-                        size = abs(x[i].residual) / x[i].size
+                        size = abs(x[i].residual) * x[i].per_size
                         bilateral = max(bilateral, size)
                     else:
                         size = _law_residual(tables, g, b, row, offset, element + b - group.law_0, memory, work)
@@ -312,7 +313,7 @@ def _law_residual(
     for a in range(law.rows):
         if branch == CLOSED:
             value = outputs[y + a]
-            size = abs(value) / x[first + a].size
+            size = abs(value) * x[first + a].per_size
         else:
             value = outputs[z + a]
             if branch == SLIP:
@@ -320,7 +321,7 @@ def _law_residual(
                     value += rho * work.direction[element, a]
                 else:
                     value -= work.cones[VALUES * element + a]
-            size = abs(value) * x[first + a].scale / x[first + a].size
+            size = abs(value) * x[first + a].scale * x[first + a].per_size
         x[first + a].residual = value
         if size > worst or size != size:  # NaN stays
             worst = size

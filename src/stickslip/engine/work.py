@@ -35,11 +35,14 @@ class Options(NamedTuple):
 
 
 # What belongs to an unknown and to its row: residual, step, pivot (diagonal of the Jacobian); scale of the row (1/diagonal, or
-# the Delassus diagonal of a law), size of what it measures (1, unless the model is very small or large), unit of the unknown
-# (the size, or that over the Delassus diagonal), prox parameter, factor of the row (given the branch of its law); `column` in
-# the linear system, or -1, and the unknown that is `kept` as this column.
+# the Delassus diagonal of a law), size of what it measures (1, unless the model is very small or large) and 1/size, unit of
+# the unknown (the size, or that over the Delassus diagonal), prox parameter, factor of the row (given the branch of its law);
+# `column` in the linear system, or -1, and the unknown that is `kept` as this column.
 STATE = np.dtype(
-    [(name, np.float64) for name in ("residual", "step", "pivot", "scale", "size", "unit", "prox", "factor")]
+    [
+        (name, np.float64)
+        for name in ("residual", "step", "pivot", "scale", "size", "per_size", "unit", "prox", "factor")
+    ]
     + [("column", INDEX), ("kept", INDEX)]
 )
 
@@ -102,6 +105,15 @@ def size_of_row(work: Work, i: int) -> float:
     """What the row measures, as a length or velocity, i among the rows of all stages."""
     size = work.sizes[i]
     return size if size != 0.0 else 1.0
+
+
+@jit_inline
+def set_size(work: Work, first: int, i: int) -> None:
+    """The same for row i of a stage whose rows begin at `first`, and its inverse, which is multiplied by many times."""
+    work.x[i].size = work.x[i].per_size = 1.0
+    size = work.sizes[first + i]
+    if size != 0.0 and size != 1.0:
+        work.x[i].size, work.x[i].per_size = size, 1.0 / size
 
 
 def scratch(program: Program) -> Work:

@@ -6,17 +6,6 @@ import numpy as np
 
 from stickslip.jit import jit_bare
 
-# Entries of a row from which on it is worth being taken as a slice: indices of a slice need no test whether they are negative,
-# so its loop is compiled to vectors. For short rows making the slice costs more than that.
-LONG = 24
-
-
-@jit_bare
-def subtract(row: np.ndarray, f: float, pivot: np.ndarray) -> None:
-    """row -= f pivot, for slices of a matrix."""
-    for j in range(pivot.size):
-        row[j] -= f * pivot[j]
-
 
 @jit_bare
 def eliminate(a: np.ndarray, b: np.ndarray, n: int, threshold: float, rows: np.ndarray, columns: np.ndarray) -> bool:
@@ -56,8 +45,6 @@ def eliminate(a: np.ndarray, b: np.ndarray, n: int, threshold: float, rows: np.n
             if 3 * n_columns < n - k:
                 for c in range(n_columns):
                     a[i * n + columns[c]] -= f * a[k * n + columns[c]]
-            elif n - k > LONG:
-                subtract(a[i * n + k + 1 : (i + 1) * n], f, a[k * n + k + 1 : (k + 1) * n])
             else:
                 for j in range(k + 1, n):
                     a[i * n + j] -= f * a[k * n + j]
@@ -122,10 +109,6 @@ def eliminate_band(a: np.ndarray, b: np.ndarray, n: int, band: int, threshold: f
             if f != 0.0:
                 f *= inverse
                 b[i] -= f * b[k]
-                if right - k > LONG:
-                    pivot = a[k * s + k + 1 + band : k * s + right + band]
-                    subtract(a[i * s + k + 1 + band : i * s + right + band], f, pivot)
-                    continue
                 for j in range(k + 1, right):
                     a[i * s + j + band] -= f * a[k * s + j + band]
     for i in range(n - 1, -1, -1):

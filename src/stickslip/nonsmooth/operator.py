@@ -17,7 +17,6 @@ import numpy as np
 from stickslip.jit import jit, jit_bare, jit_inline
 from stickslip.nonsmooth.graph import SIZE, BodyGraph, factor, substitute
 from stickslip.nonsmooth.laws import MOST_ROWS, Laws
-from stickslip.nonsmooth.linear import LONG, subtract
 
 
 class Operator(NamedTuple):
@@ -344,8 +343,6 @@ def _factor_dense(A: np.ndarray, n: int, pivots: np.ndarray) -> bool:
                 if 3 * count < end - k:
                     for c in range(count):
                         A[i, columns[c]] -= f * A[k, columns[c]]
-                elif end - k > 2 * LONG:
-                    subtract(A[i, k + 1 : end], f, A[k, k + 1 : end])
                 else:
                     for j in range(k + 1, end):
                         A[i, j] -= f * A[k, j]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from stickslip.jit import apart, jit
-from stickslip.nonsmooth.linear import eliminate, subtract
+from stickslip.nonsmooth.linear import eliminate
 
 ENTRY = np.dtype([("row", np.int32), ("column", np.int32), ("value", np.float64)])  # those of one place add up
 DENSE_ISLAND = 64  # unknowns, up to which an island is eliminated in dense rows
@@ -254,7 +254,8 @@ def _eliminate_front(a: np.ndarray, size: int, f: int, threshold: float) -> bool
         for i in range(k + 1, f):
             factor = a[i * s + k] * inverse
             if factor != 0.0:
-                subtract(a[i * s + k + 1 : (i + 1) * s], factor, a[k * s + k + 1 : (k + 1) * s])
+                for j in range(k + 1, s):
+                    a[i * s + j] -= factor * a[k * s + j]
     return True
 
 
