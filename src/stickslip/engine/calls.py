@@ -13,6 +13,7 @@ from stickslip.engine.jams import JAMMED
 from stickslip.engine.program import Program
 from stickslip.engine.tables import with_rough_kernels
 from stickslip.errors import OptionError
+from stickslip.threads import one_thread
 
 # As in engine.work, which loads the compiler.
 INSTRUCTION, RESUMED, WIDER, KEPT, REDUNDANT, PREDICTED, FAR = 0, 3, 5, 6, 7, 9, 10
@@ -128,14 +129,16 @@ class LoopCalls:
             tried += 1
             where, size = (done, int(signals[INSTRUCTION])), int(tables.problems[failed]["n"])
             if tried == 0:
-                rescuer = self._solve_by_bodies(failed)
+                with one_thread():
+                    rescuer = self._solve_by_bodies(failed)
                 options, on_graph = first_try if rescuer else cheap, True
             elif tried == 1 and self.crowd is not None and size > MOST_DENSE:
                 self._give_up_sweeps(failed)
                 tried = 2 if size < MOST_TRIED else 3  # nothing has changed for the cheap attempts
             elif tried == 1:
                 start = self.work.start[:size].copy()
-                rescuer = ("" if on_graph else self._solve_by_bodies(failed)) or self._rescue(failed)
+                with one_thread():
+                    rescuer = ("" if on_graph else self._solve_by_bodies(failed)) or self._rescue(failed)
                 options = cheap
             if tried == 2:
                 self.memory[self.program.layout.places(PLASTIC)] = 0.0  # restitution is not given up in vain
@@ -167,7 +170,8 @@ class LoopCalls:
             raise OptionError(
                 f"solver={self.solver!r} is for stages of up to {MOST_DENSE} unknowns, and this one has {size}; leave it out"
             )
-        self._trouble = solve_by(self.solver, *stage, self.program.layout)
+        with one_thread():
+            self._trouble = solve_by(self.solver, *stage, self.program.layout)
         if self._trouble.solved and self._trouble.solvers:
             self.rescued_by[self.solver] = self.rescued_by.get(self.solver, 0) + 1
         elif self._trouble.solved:
