@@ -36,7 +36,7 @@ from stickslip.model.declaration import Sensor
 from stickslip.model.frames import Carrier, Point
 from stickslip.model.readings import sensors_of, value_of
 from stickslip.model.system import System
-from stickslip.solution import CATALOGUE, Solution
+from stickslip.solution import ARRAYS, CATALOGUE, Solution
 
 FORCES = {"m": "N", "rad": "N m"}
 """By the unit of a gap or a slip's measure, that of its force."""
@@ -66,6 +66,9 @@ def read(solution: Solution, name: str) -> np.ndarray:
     close = get_close_matches(str(name), known, n=5, cutoff=0.5)
     hint = f"; did you mean {', '.join(map(repr, close))}?" if close else "."
     needs = "" if solution.system is not None else _NEEDS_SYSTEM
+    missing = [each for each in ARRAYS if not solution.holds(each)]
+    if missing:
+        needs = f" What follows from {', '.join(missing)} is not there: `save=` of the run left these out.{needs}"
     raise OptionError(
         f"unknown quantity {name!r}{hint} `solution.quantities` lists all {len(known)} with their units.{needs}"
     )
