@@ -31,9 +31,9 @@ def leave_out_wrapping() -> None:
     if usual.__module__ == __name__:
         return
 
-    def fix_integer_index(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
+    def fix_integer_index(context: Any, builder: Any, kind: Any, index: Any, *others: Any) -> Any:
         if kind.signed and OURS in builder.function.name:
             return context.cast(builder, index, kind, types.intp)
-        return usual(context, builder, kind, index, size)
+        return usual(context, builder, kind, index, *others)
 
     arrayobj.fix_integer_index = fix_integer_index
