@@ -1,7 +1,7 @@
 """Spheres poured into a box, by rattle and moreau: CPU time per step, penetration, memory; against a prototype and MuJoCo.
 
     python bench/piles.py [100:1500 1000:600 10000:300]      numbers of spheres and of steps
-    python bench/piles.py settled [1000:1500]                a pile that comes to rest, in thirds of its steps
+    python bench/piles.py settled [1000:1500] [rattle] [1e-6]    a pile that comes to rest, by a method and to a tolerance
 
 The prototype (STICKSLIP_PROTOTYPE or ../shared/prototype, many_contacts/pile_prototype.py) and MuJoCo run in the same process,
 where they are at hand. The prototype accepts solves that hit their cap, and the table says how many; here they go to the robust
@@ -21,6 +21,7 @@ import numpy as np
 import stickslip as ss
 
 R, MU, DT, TOL = 0.05, 0.3, 1e-3, 1e-6
+PART = 100  # steps of a pile that comes to rest
 PATIENCE = 60.0  # CPU seconds for MuJoCo, whose time per step grows faster than the number of contacts
 LATTICES = {100: (5, 4), 1000: (10, 10), 10000: (22, 21)}
 
@@ -94,18 +95,19 @@ def ours(n: int, steps: int, method: str) -> dict[str, Any]:
         }
 
 
-def settled(n: int, steps: int, method: str) -> None:
-    """Print what the thirds of a run cost, and what solved the stages whose sweeps hit their cap."""
+def settled(n: int, steps: int, method: str, tol: float) -> None:
+    """Print what parts of a run cost, how much still moves, and what solved the stages."""
     warm_up(method)
     print(
-        f"{'third':>6} {'ms per step':>12} {'after the cap':>14} {'longest':>8} {'contacts':>9} {'lowest gap/R':>13}  solved by"
+        f"{'steps':>6} {'ms per step':>12} {'after the cap':>14} {'longest':>8} {'closed':>7} {'energy/mgR':>11} "
+        f"{'lowest gap/R':>13}  solved by"
     )
-    with ss.stepper(pile(n), dt=DT, method=method, tol=TOL, on_failure="subdivide") as sim:
+    with ss.stepper(pile(n), dt=DT, method=method, tol=tol, on_failure="subdivide") as sim:
         before: dict[str, int] = {}
         spent = 0.0
-        for third in range(1, 4):
-            total, longest, lowest = 0.0, 0.0, 0.0
-            for _ in range(steps // 3):
+        for first in range(0, steps, PART):
+            part, total, longest, lowest = min(PART, steps - first), 0.0, 0.0, 0.0
+            for _ in range(part):
                 begin = time.process_time()
                 sim.step()
                 one = time.process_time() - begin
@@ -115,12 +117,19 @@ def settled(n: int, steps: int, method: str) -> None:
             after = sum(crowd.seconds_after_cap for crowd in crowds)
             now = sim.solved_by
             by = {name: count - before.get(name, 0) for name, count in now.items() if count > before.get(name, 0)}
+            closed = np.count_nonzero(sim.contacts.P_N > 0.0)
             print(
-                f"{third:6d} {3e3 * total / steps:12.1f} {3e3 * (after - spent) / steps:14.1f} {longest:7.1f}s "
-                f"{len(sim.contacts):9d} {lowest / R:13.1e}  {by}",
+                f"{first + part:6d} {1e3 * total / part:12.1f} {1e3 * (after - spent) / part:14.1f} {longest:7.1f}s "
+                f"{closed:7d} {energy(sim.u):11.1e} {lowest / R:13.1e}  {by}",
                 flush=True,
             )
             before, spent = now, after
+
+
+def energy(u: np.ndarray) -> float:
+    """Kinetic energy per sphere, by its weight times R."""
+    v, w = u.reshape(-1, 6)[:, :3], u.reshape(-1, 6)[:, 3:]
+    return float((0.5 * v**2 + 0.2 * (R * w) ** 2).sum() / len(v) / (9.81 * R))
 
 
 def prototype(n: int, steps: int) -> dict[str, Any] | None:
@@ -203,10 +212,14 @@ def line(what: str, steps: int, ms: float, unit: float, low: float) -> str:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["settled"]:
-        for text in sys.argv[2:] or ["1000:1500"]:
-            for method in ("rattle", "moreau"):
-                print(f"{text.split(':')[0]} spheres, {method}")
-                settled(*map(int, text.split(":")), method)  # type: ignore[call-arg,misc]
+        given = sys.argv[2:]
+        counts = [each for each in given if ":" in each] or ["1000:1500"]
+        (to,) = [float(each) for each in given if each[0].isdigit() and ":" not in each] or [TOL]
+        for text in counts:
+            for method in [each for each in given if each[0].isalpha()] or ["rattle", "moreau"]:
+                n, steps = map(int, text.split(":"))
+                print(f"{n} spheres, {method}, tol = {to}")
+                settled(n, steps, method, to)
         sys.exit()
     chosen = [tuple(map(int, text.split(":"))) for text in sys.argv[1:]] or [(100, 1500), (1000, 600), (10000, 300)]
     main(chosen)  # type: ignore[arg-type]
