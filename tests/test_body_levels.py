@@ -6,6 +6,7 @@ import pytest
 
 import stickslip as ss
 from stickslip.engine import body_rescue
+from stickslip.engine.calls import LoopCalls
 from stickslip.engine.fields import DT
 from stickslip.engine.pattern import StagePattern
 
@@ -72,3 +73,17 @@ def test_rough_derivatives_are_exact_up_to_the_order_of_dt(method, monkeypatch):
             rows = np.abs(ca.DM(J).full()).max(axis=1)
             errors.append((np.abs(ca.DM(J).full() - ca.DM(K).full()).max(axis=1) / np.where(rows > 0, rows, 1.0)).max())
         assert 5 < errors[0] / errors[1] < 20
+
+
+def test_rescues_start_where_the_step_does(monkeypatch):
+    """Not where a failed attempt has ended, with accelerations of 1e3 m/s a step and more."""
+    starts, real = [], LoopCalls._rescue
+
+    def watched(calls, failed):
+        n = int(calls.tables.problems[failed]["n_smooth"])
+        starts.append(np.abs(calls.work.start[:n]).max())
+        return real(calls, failed)
+
+    monkeypatch.setattr(LoopCalls, "_rescue", watched)
+    ss.solve(stack(6), t_end=0.03, dt=2e-3, method="generalized-alpha")
+    assert len(starts) > 2 and max(starts) < 10.0

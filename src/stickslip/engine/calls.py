@@ -125,7 +125,7 @@ class LoopCalls:
                 errors[-2:] = np.maximum(errors[-2:], self.work.errors)
                 continue
             if where != (done, signals[INSTRUCTION]):
-                tried, on_graph = int(signals[KEPT] < options.many) - 1, False
+                tried, on_graph = int(signals[KEPT] < options.many or not self.by_bodies[failed]) - 1, False
             tried += 1
             where, size = (done, int(signals[INSTRUCTION])), int(tables.problems[failed]["n"])
             if tried == 0:
