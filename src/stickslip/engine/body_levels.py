@@ -35,7 +35,7 @@ from stickslip.nonsmooth.proximal import robust
 ROUNDS = 8  # over all levels
 TRIES = 4  # of ADMM and Newton's method, at one level
 STIFF = CAREFUL._replace(kappa=1e4)
-LARGEST = 1e-12, 1e-6  # relative residuals of a level: where rounding ends, and what is worth a step
+EXACT, ROUGH = 1e-12, 1e-6  # relative residuals of a level: where rounding ends, and what is worth a step
 
 # A law that applies. Its multipliers are the unknowns from `first` on, its rows those from `row` on; bodies `a` and `b` or -1;
 # `home` tells levels apart; `head`: the law that it forms an element with, itself or the normal one that its radius follows.
@@ -55,9 +55,10 @@ class BodyVectors(NamedTuple):
 
 
 class Level(NamedTuple):
-    """Laws of one level as an operator of bodies; which rows they are."""
+    """Laws of one level as an operator of bodies; which rows they are, and which unknowns of the stage."""
 
     rows: np.ndarray
+    unknown: np.ndarray
     op: Operator
     laws: Laws
     diagonal: np.ndarray
@@ -201,6 +202,7 @@ class BodyLevels:
 
     def __init__(self, tables: Tables, k: int):
         self.shape = shape_of(tables, k)
+        self.unsolved: Level | None = None  # of the last step
         self._graphs: dict[bytes, BodyGraph] = {}
 
     def step(self, tables: Tables, k: int, memory: np.ndarray, work: Work, accuracy: float, enough: float) -> float:
@@ -248,26 +250,30 @@ class BodyLevels:
         add(np.flatnonzero(fixed), -start[fixed])
         segments = tables.segments[int(stage["segment_0"]) : int(stage["segment_1"])]
         segment = np.searchsorted(segments["first"] + segments["length"], laws["first"], "right")
-        levels = self._levels(laws, segment, slope, bodies, there, GD, F, D)
-        worst = np.zeros(len(levels))
+        unknown = np.repeat(laws["first"] - laws["row"], laws["size"]) + np.arange(n_rows)
+        levels = self._levels(laws, segment, unknown, slope, bodies, there, GD, F, D)
+        worst, self.unsolved = np.zeros(len(levels)), None
         for turn in range(ROUNDS):
             moved = False
             for number, level in enumerate(levels):
+                if worst[number] > ROUGH:  # it takes most of the time, and the others hardly change it
+                    continue
                 rows = level.rows
                 other = np.where(there[rows][..., None], load[bodies[rows]], 0.0)
                 now, own = y[rows] - np.einsum("rsj,rsj->r", GD[rows], other), z[rows]
                 found, error = _solve_level(level, own, now, accuracy, 0.0 if turn == 0 else enough)
                 if found is not own:
                     worst[number], moved = error, True
-                    add(rows, found - own)
-                    z[rows] = found
+                    self.unsolved = level if error > ROUGH else self.unsolved
+                    if error < 1.0:
+                        add(rows, found - own)
+                        z[rows] = found
             if not moved:
                 break
         if not (np.isfinite(z).all() and np.isfinite(load).all()):
             return np.nan
-        x, change = work.x["step"], (start - z) / slope
-        first = np.repeat(laws["first"] - laws["row"], laws["size"])
-        x[first + np.arange(n_rows)] = change
+        x = work.x["step"]
+        x[unknown] = (start - z) / slope
         x[: shape.body.size] = np.einsum("bij,bj->bi", inverse, load)[shape.body, shape.place]
         return float(worst.max(initial=0.0))
 
@@ -275,6 +281,7 @@ class BodyLevels:
         self,
         laws: np.ndarray,
         segment: np.ndarray,
+        unknown: np.ndarray,
         slope: np.ndarray,
         bodies: np.ndarray,
         there: np.ndarray,
@@ -325,7 +332,7 @@ class BodyLevels:
                 np.zeros(0), np.zeros(rows.size), np.zeros((0, 0)), none,
             )  # fmt: skip
             diagonal = np.einsum("rsi,rsij,rsj->r", G_0, inverse[bodies[rows]], F_0 * there[rows][..., None])
-            out[home] = Level(rows, op, table, diagonal)
+            out[home] = Level(rows, unknown[rows], op, table, diagonal)
         return [
             out[a] for a in _in_order({a: GD[level.rows].reshape(-1, vectors, SIZE) for a, level in out.items()}, by)
         ]
@@ -359,7 +366,7 @@ def _solve_level(
     velocities(op, laws, work.x, work.u)
     op.offset[:] = y - work.u
     scales: Scales = scales_of(laws, level.diagonal, op.offset, np.ones(z.size), 0.0)
-    tol = min(max(accuracy / scales.speed, LARGEST[0]), LARGEST[1])
+    tol = min(max(accuracy / scales.speed, EXACT), ROUGH)
     error = float(error_of(op, laws, scales, z, work))
     if error <= max(tol, enough / scales.speed):
         return z, error

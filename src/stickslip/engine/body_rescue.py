@@ -3,6 +3,10 @@
 A step takes one evaluation of the stage, with rough derivatives where exact ones are long. Steps are taken whole: they change
 the sets of contacts in which laws apply, and where these stay as they are, the residual falls by a factor of about 100. Then
 Newton's method is asked to finish.
+
+Not every stage of generalized-alpha has a solution. Where a contact slips, forces of the smooth motion may not exist
+(Painleve's paradox), and the sets may repeat. Percussions exist all the same, unless contacts jam (`jams`). So what is not
+solved as it stands is solved with contacts that act by impulses alone, for this step (the field FORCELESS).
 """
 
 from __future__ import annotations
@@ -10,25 +14,31 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
-from stickslip.engine.body_levels import BodyLevels
+from stickslip.engine.body_levels import BodyLevels, Level
 from stickslip.engine.contact_sets import Sets, Unknowns
-from stickslip.engine.fields import EARLY, PLASTIC
+from stickslip.engine.fields import EXCEPTIONS, FORCELESS
+from stickslip.engine.jams import marks_of
 from stickslip.engine.layout import Layout
 from stickslip.engine.local import evaluate_stage
 from stickslip.engine.tables import Tables, with_rough_kernels
 from stickslip.engine.work import SOLVE_STAGE, Options, Work
 from stickslip.jit import jit_bare
 from stickslip.native.call import call_apart
+from stickslip.nonsmooth.graph import SIZE
+from stickslip.nonsmooth.jam import jam_of
+from stickslip.nonsmooth.problem import Problem, rows_of_elements
 
 ON_BODIES, NEWTON = "robust on bodies", "newton with exact derivatives"
+BY_IMPULSES = "contacts by impulses alone"
 STEPS = 20
 CLOSINGS = 4  # of contacts that open and close in turn, after each of which sets are looked for anew
 REACH = 4.0  # of the residual, as a gap: contacts that are farther away stay idle
 INEXACT = 1e-4  # of the residual: how well the linearised stage is solved
 WEAK = 1e-2  # of the residual: levels that others disturb by less are left to the next step
 CLOSE = 1e-4  # where Newton's method is asked, if sets of contacts have not changed
-ROUGH, UNSOLVED = 1e-6, 4  # a relative residual of levels that is worth a step, and how often it may be missed
+UNSOLVED = 4  # how often levels may be left unsolved
 
 
 class OnBodies(NamedTuple):
@@ -37,6 +47,28 @@ class OnBodies(NamedTuple):
     residual: float
     early: float = 0.0
     solver: str = ON_BODIES
+
+
+class OneStage(NamedTuple):
+    """What all steps of a rescue read and write."""
+
+    tables: Tables
+    k: int
+    memory: np.ndarray
+    work: Work
+    options: Options
+    sets: Sets
+    layout: Layout
+    levels: BodyLevels
+
+    def evaluate(self, *, fresh: bool = False) -> float:
+        """The residual at the values in the memory."""
+        return evaluate_stage(self.tables, self.k, self.memory, self.work, self.options, fresh)
+
+    def begin_anew(self, start: np.ndarray) -> None:
+        """Forget what an attempt has left; the next one begins at `start`."""
+        self.work.start[: start.size], self.memory[self.layout.places(*EXCEPTIONS)] = start, 0.0
+        self.sets.forget()
 
 
 def solve_on_bodies(
@@ -48,31 +80,29 @@ def solve_on_bodies(
         return None
     n, solved_by = int(tables.problems[k]["n"]), work.solved_by.copy()
     start, rough = work.start[:n].copy(), with_rough_kernels(tables)
-    for share in (0.0, 1.0):
-        work.start[:n], memory[layout.places(EARLY, PLASTIC)] = start, 0.0
-        found = _iterate(rough, k, memory, work, options, sets, levels, share)
-        sets.forget()
-        if found.residual < options.tolerance:
-            break
-    if not found.residual < options.tolerance and rough is not tables:  # what rough derivatives leave out may be large
-        memory[layout.places(EARLY, PLASTIC)] = 0.0
+    stage, enough = OneStage(rough, k, memory, work, options, sets, layout, levels), options.tolerance
+    stage.begin_anew(start)
+    found = _iterate(stage, 0.0)
+    if not found.residual < enough:
+        stage.begin_anew(start)
+        found = _iterate(stage, 1.0)
+    if not found.residual < enough and rough is not tables:  # what rough derivatives leave out may be large
+        stage.begin_anew(start)
         Unknowns(tables, k, memory).set(start)
-        found = OnBodies(_newton(tables, k, memory, work, options._replace(attempt_0=0, attempt_1=2)), solver=NEWTON)
+        exact = stage._replace(tables=tables, options=options._replace(attempt_0=0, attempt_1=2))
+        found = OnBodies(_newton(exact), solver=NEWTON)
+    if not found.residual < enough and sets.marks.size:
+        stage.begin_anew(start)
+        memory[layout.places(FORCELESS)] = 1.0
+        found = _iterate(stage, 0.0)._replace(solver=BY_IMPULSES)
+    sets.forget()
     work.start[:n], work.solved_by[:] = start, solved_by  # the loop counts what is solved
     return found
 
 
-def _iterate(
-    tables: Tables,
-    k: int,
-    memory: np.ndarray,
-    work: Work,
-    options: Options,
-    sets: Sets,
-    levels: BodyLevels,
-    share: float,
-) -> OnBodies:
+def _iterate(stage: OneStage, share: float) -> OnBodies:
     """The iteration, from a share of the multipliers of the last step."""
+    tables, k, memory, work, options, sets, _, levels = stage
     n, order = int(tables.problems[k]["n"]), int(tables.problems[k]["order"])
     sizes = work.sizes[order : order + n]
     largest, smallest = (float(f(sizes[sizes > 0.0])) if sizes.any() else 1.0 for f in (np.max, np.min))
@@ -80,45 +110,79 @@ def _iterate(
     x[int(tables.problems[k]["n_smooth"]) :] *= share
     unknowns.set(x)
     left, closings, early, unsolved, same = STEPS, 0, 0.0, 0, False
-    error = evaluate_stage(tables, k, memory, work, options, True)
+    error = stage.evaluate(fresh=True)
     work.near[0] = REACH * error * largest  # from here on: contacts that the next step may close
-    error = evaluate_stage(tables, k, memory, work, options, False)
+    error = stage.evaluate()
     while left > 0 and options.tolerance <= error < np.inf:
         if same and error < CLOSE:
             work.near[0] = 0.0
-            reached = _newton(tables, k, memory, work, options._replace(attempt_0=0, attempt_1=1))
+            reached = _newton(stage._replace(options=options._replace(attempt_0=0, attempt_1=1)))
             if reached < options.tolerance:
                 return OnBodies(reached, early)
             unknowns.set(x)
-            evaluate_stage(tables, k, memory, work, options, True)
+            stage.evaluate(fresh=True)
         left, were = left - 1, sets.get()
         work.x["step"][:n] = 0.0
         accuracy = smallest * max(0.1 * options.tolerance, INEXACT * error)
         missed = levels.step(tables, k, memory, work, accuracy, smallest * WEAK * error)
-        unsolved += not missed <= ROUGH
-        if not missed < 1.0 or unsolved > UNSOLVED:
+        if not np.isfinite(missed):
             break
+        if levels.unsolved is not None:
+            unsolved += 1
+            if _gives_way(stage, levels.unsolved):
+                error = stage.evaluate()
+                continue
+            if unsolved > (1 if same else UNSOLVED):
+                break
         x -= work.x["step"][:n]
         unknowns.set(x)
         work.near[0] = REACH * error * largest
-        error = evaluate_stage(tables, k, memory, work, options, False)
+        error = stage.evaluate()
         same = sets.get() == were
         if error > options.tolerance and sets.marks.size and (gaps := sets.repeat(error)):
             closed, closings = sets.close_early(gaps), closings + 1
             if closed == 0.0 or closings > CLOSINGS:
                 break
             left, early = STEPS, max(early, closed)
-            error = evaluate_stage(tables, k, memory, work, options, False)
+            error = stage.evaluate()
     work.near[0] = 0.0
     return OnBodies(error, early)
 
 
-def _newton(tables: Tables, k: int, memory: np.ndarray, work: Work, options: Options) -> float:
+def _gives_way(stage: OneStage, level: Level) -> bool:
+    """Whether contacts of a level that was not solved jam, and give up their restitution.
+
+    Only where contacts act by impulses alone: forces of the smooth motion may not exist without any jam.
+    """
+    if not stage.memory[stage.layout.places(FORCELESS)].any():
+        return False
+    forces = _jam_in(level)
+    if forces is None:
+        return False
+    marks = marks_of(stage.tables, stage.k, stage.memory, stage.layout, level.unknown, forces)
+    stage.memory[marks] = 1.0
+    return marks.size > 0
+
+
+def _jam_in(level: Level) -> np.ndarray | None:
+    """Normal forces of a jam by row, at the values for which the level was last solved; None if there is none."""
+    op, n = level.op, level.rows.size
+    element = np.repeat(np.arange(op.a.size), rows_of_elements(level.laws))
+    G, F = np.zeros((n, op.f.size)), np.zeros((n, op.f.size))
+    for who, G_0, F_0 in ((op.a, op.G_a, op.F_a), (op.b, op.G_b, op.F_b)):
+        some = np.flatnonzero(who[element] >= 0)
+        columns = SIZE * who[element[some], None] + np.arange(SIZE)
+        G[some[:, None], columns], F[some[:, None], columns] = G_0[some], F_0[some]
+    moved = np.einsum("bij,rbj->rbi", op.M_inverse, F.reshape(n, -1, SIZE)).reshape(n, -1)
+    return jam_of(Problem(level.laws, sp.csr_matrix(G @ moved.T), op.offset.copy()))
+
+
+def _newton(stage: OneStage) -> float:
     """Newton's method from the values in the memory; the residual that it reached."""
-    stages = len(tables.problems)
+    stages = len(stage.tables.problems)
     iterations, residuals = np.zeros(stages, np.int64), np.zeros(stages + 2)
-    _solve(tables, k, memory, work, options, iterations, residuals)
-    return float(residuals[k])
+    _solve(stage.tables, stage.k, stage.memory, stage.work, stage.options, iterations, residuals)
+    return float(residuals[stage.k])
 
 
 @jit_bare

@@ -8,7 +8,7 @@ import numpy as np
 
 from stickslip.engine.attempts import CHEAP, MANY
 from stickslip.engine.failure import NEWTON
-from stickslip.engine.fields import EARLY, PLASTIC
+from stickslip.engine.fields import EXCEPTIONS, PLASTIC
 from stickslip.engine.jams import JAMMED
 from stickslip.engine.program import Program
 from stickslip.engine.tables import with_rough_kernels
@@ -103,7 +103,7 @@ class LoopCalls:
                 self.rescued_by[rescuer] = self.rescued_by.get(rescuer, 0) + 1
             rescuer = ""
             if failed < 0 and self._excepted:
-                self._excepted, self.memory[self.program.layout.places(EARLY, PLASTIC)] = False, 0.0
+                self._excepted, self.memory[self.program.layout.places(*EXCEPTIONS)] = False, 0.0
             if failed < 0 and alone and done == until < last and not signals[WIDER]:
                 options = first_try  # what one step needed the next one may not
                 continue
@@ -193,17 +193,18 @@ class LoopCalls:
 
     def _rescue(self, failed: int) -> str:
         """Find a better start for a stage that the compiled attempts did not solve; by what, if it looks like a solution."""
+        from stickslip.engine.body_rescue import BY_IMPULSES
         from stickslip.engine.rescue import rescue
 
         self._trouble = rescue(self.tables, failed, self.memory, self.work, self.options, self.program.layout)
-        self._excepted = self._excepted or self._trouble.early > 0.0 or self._trouble.jammed
+        self._excepted = bool(self.memory[self.program.layout.places(*EXCEPTIONS)].any())
         if not self._trouble.solved:
             return ""
         if self._trouble.jammed:
             self.jammed_at = self.jammed_at or float(self.memory[self.clock.t_1])
             return JAMMED
-        solvers = [name for name in self._trouble.solvers if name != "start"]
-        return "contacts closed early" if self._trouble.early > 0.0 else (solvers or ["robust"])[-1]
+        solver = ([name for name in self._trouble.solvers if name != "start"] or ["robust"])[-1]
+        return "contacts closed early" if self._trouble.early > 0.0 and solver != BY_IMPULSES else solver
 
     def _start_from(self, failed: int, start: np.ndarray) -> None:
         """Give the unknowns of a stage their values at its start."""

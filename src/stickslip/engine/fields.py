@@ -124,6 +124,9 @@ MODEL_SIZES = (GAP_SIZE, GAP_RATE, SLIP_RATE)
 EARLY = Field("early", N)
 # Zero, but 1 for contacts that jam, and impact without their restitution for a step to have a solution (`engine.jams`).
 PLASTIC = Field("plastic", N)
+# Zero, but 1 for contacts that act by impulses alone, without forces, for a step to have a solution (`engine.body_rescue`).
+FORCELESS = Field("forceless", N)
+EXCEPTIONS = (EARLY, PLASTIC, FORCELESS)
 
-GIVEN = (T_0, T_1, DT, Q_0, U_0, *COLD.fields, EARLY, PLASTIC)
+GIVEN = (T_0, T_1, DT, Q_0, U_0, *COLD.fields, *EXCEPTIONS)
 RESULTS = (Q_1, U_1, *PERCUSSIONS.fields)

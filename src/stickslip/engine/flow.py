@@ -14,7 +14,7 @@ import casadi as ca
 import numpy as np
 
 from stickslip.engine.derive import PartType
-from stickslip.engine.fields import COLD, DT, EARLY, GIVEN, MODEL_SIZES, PLASTIC, T_0, T_1, Field, Space
+from stickslip.engine.fields import COLD, DT, EXCEPTIONS, GIVEN, MODEL_SIZES, T_0, T_1, Field, Space
 from stickslip.engine.stage import Stage
 
 StageFunction = Callable[[PartType, Stage], None]
@@ -98,7 +98,7 @@ class _Walk:
         marked: set[Field] = set()
         for laws in zip(*[sheet.laws for sheet in sheets], strict=False):  # all sheets write the same laws
             law = laws[0]
-            for mask in (law.open_where, law.only_where, law.except_where):
+            for mask in (law.open_where, law.only_where, law.except_where, law.mark_also):
                 if mask is not None and mask not in marked:
                     self.read(mask, name)
             if law.mark is not None:
@@ -137,7 +137,7 @@ def memory_of(
         first.read(each, end)
     _complain(scheme, first.early)
 
-    later = _Walk(sheets, {*COLD.fields, *MODEL_SIZES, EARLY, PLASTIC, T_0, T_1, DT})
+    later = _Walk(sheets, {*COLD.fields, *MODEL_SIZES, *EXCEPTIONS, T_0, T_1, DT})
     later.items(step)
     for each in (*carry.values(), *results):
         later.read(each, end)

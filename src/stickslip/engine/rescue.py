@@ -19,7 +19,7 @@ import numpy as np
 from stickslip.engine.body_rescue import solve_on_bodies
 from stickslip.engine.contact_sets import Sets, Unknowns
 from stickslip.engine.far_roots import leads_far
-from stickslip.engine.fields import EARLY, PLASTIC
+from stickslip.engine.fields import EXCEPTIONS, PLASTIC
 from stickslip.engine.jams import eased, marks_of
 from stickslip.engine.layout import Layout
 from stickslip.engine.local import LocalProblem, evaluate_stage, free_step, local_problem
@@ -85,13 +85,15 @@ def rescue(tables: Tables, k: int, memory: np.ndarray, work: Work, options: Opti
     if first is not None:
         evaluate_stage(whole, k, memory, work, options, True)
         if first.residual < options.tolerance and not gone_too_far(whole, k, memory, work, options):
-            return Rescue(True, first.residual, (first.solver,), None, False, np.zeros(0), first.early)
-        again = True
+            jammed = bool(memory[layout.places(PLASTIC)].any())
+            names, none = (first.solver,), np.zeros(0)
+            return Rescue(True, first.residual, names, None, False, none, first.early, jammed=jammed)
+        memory[layout.places(*EXCEPTIONS)], again = 0.0, True
     second = (whole, 0.0) if sets.marks.size else (tables, FARTHER * REACH)
     for some, reach in ((tables, REACH), second) if can_idle else ((whole, 0.0),):
         for way in WAYS if sets.marks.size else WAYS[-1:]:
             if again and sets.marks.size:
-                memory[layout.places(EARLY, PLASTIC)] = 0.0
+                memory[layout.places(*EXCEPTIONS)] = 0.0
                 sets = Sets(tables, k, memory, work, layout)
             found, left = _iterate(some, whole, k, memory, work, options, sets, layout, reach, way)
             left_out, again = left_out or left, True

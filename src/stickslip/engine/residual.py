@@ -308,7 +308,8 @@ def _law_residual(
             branch = project_cone(law.cone, work.inputs, law.rows, rho, work.cones, VALUES * element)
     work.branch[element] = branch
     if law.mark >= 0:
-        memory[law.mark + at] = -1.0 if branch == CLOSED else 1.0
+        also = law.mark_also >= 0 and memory[law.mark_also + at] > 0.0
+        memory[law.mark + at] = -1.0 if branch == CLOSED and not also else 1.0
     worst = 0.0
     for a in range(law.rows):
         if branch == CLOSED:

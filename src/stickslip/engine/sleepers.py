@@ -20,12 +20,12 @@ from functools import partial
 
 import casadi as ca
 
-from stickslip.engine.fields import EARLY, MODEL_SIZES, PLASTIC, SPACES, Field
+from stickslip.engine.fields import EXCEPTIONS, MODEL_SIZES, SPACES, Field
 from stickslip.engine.pattern import LawPattern, StagePattern
 from stickslip.engine.stage import NORMAL, Stage
 
 FEWEST = 8  # instances of a kind that are worth the trouble
-FIXED = (*MODEL_SIZES, EARLY, PLASTIC)  # nobody changes these during a step, unless all contacts are awake
+FIXED = (*MODEL_SIZES, *EXCEPTIONS)  # nobody changes these during a step, unless all contacts are awake
 NOTHING = 1e-30  # minus the size of what must be zero: positive only where that is exactly so
 
 Written = tuple[Stage, ca.SX]

@@ -82,11 +82,11 @@ GROUP = _integers(
 ENTRY = _integers("row", "unknown", "output")
 
 # A law of so many `rows`, those of the local unknowns from `unknown` on, which lie in the memory from `home` on. Its masks
-# open_where, mark, only_where, except_where are starts of places in `column`, or -1. y, z and radius are outputs; the
-# derivatives of y are the entries from `y_0` to `y_end`, those of z from there to `z_end`, those of the radius from there to
-# `radius_end`. `own` is 1 if z depends on its own unknown alone, so that z = 0 fixes it without a linear system. The pairs are
-# products that make up dy/dz. Of the kind CONE `cone` is the address of a kernel; it takes the components, the radius, and
-# `n_coefficients` outputs from `coefficients` on.
+# open_where, mark, only_where, except_where, mark_also are starts of places in `column`, or -1. y, z and radius are outputs;
+# the derivatives of y are the entries from `y_0` to `y_end`, those of z from there to `z_end`, those of the radius from there
+# to `radius_end`. `own` is 1 if z depends on its own unknown alone, so that z = 0 fixes it without a linear system. The pairs
+# are products that make up dy/dz. Of the kind CONE `cone` is the address of a kernel; it takes the components, the radius,
+# and `n_coefficients` outputs from `coefficients` on.
 LAW = _integers(
     *(
         "kind",
@@ -98,6 +98,7 @@ LAW = _integers(
         "mark",
         "only_where",
         "except_where",
+        "mark_also",
         "y",
         "z",
         "radius",

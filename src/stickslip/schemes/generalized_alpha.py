@@ -33,6 +33,7 @@ import casadi as ca
 from stickslip.engine.derive import PartType, Percussions
 from stickslip.engine.fields import (
     EARLY,
+    FORCELESS,
     GAMMA,
     PERCUSSIONS,
     Q_0,
@@ -346,7 +347,8 @@ class GeneralizedAlpha(Scheme):
             velocity_law(part, s, x)
             s.zero(x.P.F, by=x.P.F)  # has no rows: no friction
             return
-        s.normal(s.xi_N(after, before), x.P.N, by=x.P.N, open_where=OUTSIDE_A, mark_open=OUTSIDE_B)  # (56)
+        masks = {"open_where": OUTSIDE_A, "mark_open": OUTSIDE_B, "mark_also": FORCELESS}
+        s.normal(s.xi_N(after, before), x.P.N, by=x.P.N, **masks)  # (56)
         radius, xi_F = part.radius(*after, x.P.N, s.dt), part.xi_F(after, before)
         if self.friction == "smooth":
             s.friction(xi_F, x.P.F, radius=radius, by=x.P.F, mark_slip=SLIPS, except_where=SLIDES)

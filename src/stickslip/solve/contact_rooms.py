@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from stickslip.engine.fields import EARLY, PLASTIC, Field, Space
+from stickslip.engine.fields import EXCEPTIONS, Field, Space
 from stickslip.engine.mechanics import PartType
 from stickslip.engine.numbering import Detected
 from stickslip.engine.program import Program
@@ -97,7 +97,7 @@ def places_of_a_step(program: Program, fields: list[Field]) -> tuple[list[slice]
     """
     numbering, start = program.numbering, program.layout.start
     fixed, moving = [], []
-    for each in [*fields, *[given for given in (EARLY, PLASTIC) if given in start]]:
+    for each in [*fields, *[given for given in EXCEPTIONS if given in start]]:
         fixed.append(slice(start[each], start[each] + numbering.declared[each.space]))
         for k, kind in enumerate(numbering.kinds):
             if kind.detected and each.space in kind.own:
