@@ -94,6 +94,13 @@ def _copy(tables: Tables, memory: np.ndarray, what: int, a: int, b: int, c: int)
         target[i] = source[i]
 
 
+@jit_inline
+def _write(source: np.ndarray, target: np.ndarray) -> None:
+    """Copy a whole array; a slice would allocate."""
+    for i in range(source.size):
+        target[i] = source[i]
+
+
 @jit_bare
 def _run(
     code: np.ndarray,
@@ -128,12 +135,15 @@ def _run(
             guess = GUESS if cycles == 0 and not resumed else 1.0
             stage = (tables, a, memory, work, options, guess, iterations, residuals)
             before = iterations[a]
+            if work.nap[FAR] + work.nap[NEAR] > 0:
+                _write(work.solved_by, work.solved_before)
             solved = call_apart(work.apart[SOLVE_STAGE], stage)
             while work.nap[FAR] + work.nap[NEAR] > 0 and (not solved or left_box(memory, work)):
                 everyone = not solved or left_outer_box(memory, work)  # by where the stage led
                 back_to_start(tables, a, memory, work, 1.0)  # those who were awake; nobody has changed the others
                 wake(tables, work, everyone)
                 iterations[a] = before
+                _write(work.solved_before, work.solved_by)
                 solved = call_apart(work.apart[SOLVE_STAGE], stage)
             resumed = False
             changes += iterations[a] - before

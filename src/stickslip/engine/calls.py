@@ -84,7 +84,7 @@ class LoopCalls:
             alone = self._excepted or options is not first_try
             until, passed = done + 1 if alone else last, int(self.work.solved_by[0])
             done, failed = run_steps(
-                rough if options in (cheap, evaluate) else tables,
+                rough if options in (first_try, cheap, evaluate) else tables,
                 begin,
                 step,
                 carry,

@@ -75,6 +75,7 @@ class Work(NamedTuple):
     columns: np.ndarray
     signals: np.ndarray  # named below
     solved_by: np.ndarray  # how often each attempt succeeded
+    solved_before: np.ndarray  # the same before a stage that may have to be repeated
     apart: np.ndarray  # addresses of functions, named below, or 0
     nap: np.ndarray  # of contacts that are far away, see `naps`
     watch: np.ndarray  # places that decide whether they may sleep
@@ -145,6 +146,7 @@ def scratch(program: Program) -> Work:
         columns=zeros(size.unknowns, np.int64),
         signals=np.zeros(11, np.int64),
         solved_by=np.zeros(32, np.int64),
+        solved_before=np.zeros(32, np.int64),
         apart=np.zeros(5, np.int64 if COMPILED else object),
         nap=np.zeros(12, np.int64),
         watch=program.watch,
