@@ -285,3 +285,17 @@ def test_steppers_and_ensembles_tell_of_a_jam_too():
         runs = ss.ensemble(groove(), 0.1, 1e-3, method="moreau", parameters={"e": [0.0, 0.5]}, workers=1)
     assert not runs.failed.any()
     np.testing.assert_allclose(runs.q[0, -1], runs.q[1, -1], atol=1e-8)
+
+
+def test_contacts_act_by_impulses_alone_where_forces_do_not_exist():
+    """Generalized-alpha, in one step: no forces of the smooth motion, percussions that obey all laws, and forces again."""
+    solution = ss.solve(hard.heap(5, seed=2), t_end=0.38, dt=2e-3, method="generalized-alpha", progress=False)
+    assert solution.stats.solved_by["contacts by impulses alone"] == 1
+    assert solution.stats.residuals.max() < 1e-8
+    assert solution.gap.min() > -1e-8
+    forces, touching = np.abs(solution.extra["la.N"]).max(axis=1), (solution.P_N > 1e-6).sum(axis=1)
+    (step,) = np.flatnonzero((forces == 0.0) & (touching > 5))
+    assert forces[step - 1] > 0.0
+    assert forces[step + 1] > 0.0
+    total = solution.energy().total
+    assert total[step] < total[step - 1]

@@ -32,12 +32,14 @@ from stickslip.nonsmooth.problem import Problem, rows_of_elements
 
 ON_BODIES, NEWTON = "robust on bodies", "newton with exact derivatives"
 BY_IMPULSES = "contacts by impulses alone"
-STEPS = 20
-CLOSINGS = 4  # of contacts that open and close in turn, after each of which sets are looked for anew
+STEPS, MORE_STEPS = 20, 8  # of an iteration, and after contacts were closed
+CLOSINGS = 4  # of contacts that open and close in turn
 REACH = 4.0  # of the residual, as a gap: contacts that are farther away stay idle
 INEXACT = 1e-4  # of the residual: how well the linearised stage is solved
 WEAK = 1e-2  # of the residual: levels that others disturb by less are left to the next step
+NEARLY = 1e-3  # residual from which Newton's method with exact derivatives may lead on
 CLOSE = 1e-4  # where Newton's method is asked, if sets of contacts have not changed
+AT_REST = 0.5  # of the residual without multipliers: below, those of the last step are a better start
 UNSOLVED = 4  # how often levels may be left unsolved
 
 
@@ -82,11 +84,12 @@ def solve_on_bodies(
     start, rough = work.start[:n].copy(), with_rough_kernels(tables)
     stage, enough = OneStage(rough, k, memory, work, options, sets, layout, levels), options.tolerance
     stage.begin_anew(start)
-    found = _iterate(stage, 0.0)
+    warm = _begin(stage, 1.0)[1] < AT_REST * _begin(stage, 0.0)[1]
+    found = _iterate(stage, 1.0 if warm else 0.0)
     if not found.residual < enough:
         stage.begin_anew(start)
-        found = _iterate(stage, 1.0)
-    if not found.residual < enough and rough is not tables:  # what rough derivatives leave out may be large
+        found = _iterate(stage, 0.0 if warm else 1.0)
+    if enough <= found.residual < NEARLY and rough is not tables:  # what rough derivatives leave out may be large
         stage.begin_anew(start)
         Unknowns(tables, k, memory).set(start)
         exact = stage._replace(tables=tables, options=options._replace(attempt_0=0, attempt_1=2))
@@ -100,17 +103,23 @@ def solve_on_bodies(
     return found
 
 
+def _begin(stage: OneStage, share: float) -> tuple[np.ndarray, float]:
+    """The start with a share of the multipliers of the last step, and its residual."""
+    problem = stage.tables.problems[stage.k]
+    x = stage.work.start[: int(problem["n"])].copy()
+    x[int(problem["n_smooth"]) :] *= share
+    Unknowns(stage.tables, stage.k, stage.memory).set(x)
+    return x, stage.evaluate(fresh=True)
+
+
 def _iterate(stage: OneStage, share: float) -> OnBodies:
     """The iteration, from a share of the multipliers of the last step."""
     tables, k, memory, work, options, sets, _, levels = stage
     n, order = int(tables.problems[k]["n"]), int(tables.problems[k]["order"])
     sizes = work.sizes[order : order + n]
     largest, smallest = (float(f(sizes[sizes > 0.0])) if sizes.any() else 1.0 for f in (np.max, np.min))
-    unknowns, x = Unknowns(tables, k, memory), work.start[:n].copy()
-    x[int(tables.problems[k]["n_smooth"]) :] *= share
-    unknowns.set(x)
-    left, closings, early, unsolved, same = STEPS, 0, 0.0, 0, False
-    error = stage.evaluate(fresh=True)
+    unknowns, left, closings, early, unsolved, same = Unknowns(tables, k, memory), STEPS, 0, 0.0, 0, False
+    x, error = _begin(stage, share)
     work.near[0] = REACH * error * largest  # from here on: contacts that the next step may close
     error = stage.evaluate()
     while left > 0 and options.tolerance <= error < np.inf:
@@ -143,7 +152,7 @@ def _iterate(stage: OneStage, share: float) -> OnBodies:
             closed, closings = sets.close_early(gaps), closings + 1
             if closed == 0.0 or closings > CLOSINGS:
                 break
-            left, early = STEPS, max(early, closed)
+            left, early = max(left, MORE_STEPS), max(early, closed)
             error = stage.evaluate()
     work.near[0] = 0.0
     return OnBodies(error, early)

@@ -267,7 +267,7 @@ class ProgramBuilder:
         return np.unique(np.concatenate(watch))
 
     def _law(self, kind: Kind, law: LawPattern, pairs: list[tuple[int, int, int, int]]) -> None:
-        masks = dict(zip(("open_where", "mark", "only_where", "except_where", "mark_also"), law.masks, strict=True))
+        masks = dict(zip(tb.MASKS, law.masks, strict=True))
         slopes = [self.tables.append("entries", np.column_stack(d)) for d in (law.dy, law.dz, law.dradius)]
         pair_0, pair_1 = self.tables.append("pairs", np.array(pairs, np.int64).reshape(-1, 4))
         cone = {"cone": 0, "coefficients": law.coefficients, "n_coefficients": 0}

@@ -8,7 +8,6 @@ from stickslip.engine.fields import EARLY, GAP_SIZE, Space
 from stickslip.engine.layout import Layout
 from stickslip.engine.tables import Tables
 from stickslip.engine.work import IDLE, Work
-from stickslip.nonsmooth.cones import NORMAL
 
 REPEATS = 0.5  # of a residual: sets that return with more than this share of it repeat
 # Steps in which sets may stay as they are without such a gain: the linearised problem is solved roughly at first.
@@ -65,15 +64,13 @@ class Sets:
             group = tables.groups[g]
             laws = tables.laws[int(group["law"]) : int(group["law_1"])]
             read = {int(law[key]) for law in laws for key in ("open_where", "only_where", "except_where")}
-            inputs = tables.places[int(group["inputs"]) : int(group["inputs"] + group["n_in"])]["start"]
-            can_be_early = any(int(start) in early for start in inputs)
             kind = tables.kinds[group["kind"]]
             for number in range(int(kind["count"])):
                 row = int(kind["first"] + number * kind["width"])
                 for law in (each for each in laws if each["mark"] >= 0 and int(each["mark"]) in read):
                     place = int(law["mark"] + tables.dofs[row + law["column"]])
                     marks.append(place)
-                    if can_be_early and law["kind"] == NORMAL and law["open_where"] < 0:
+                    if law["closed_within"] >= 0:
                         own = place - max(start for start in starts if start <= place)
                         unit = layout.start[GAP_SIZE] + own
                         heads.append((place, int(group["instance"] + number), int(law["y"]), early[own], unit))

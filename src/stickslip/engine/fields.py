@@ -120,7 +120,7 @@ COLD = Multipliers("zero")
 # velocity where it is very small or large (`solve.scales`): whatever a scheme takes as zero is relative to these.
 GAP_SIZE, GAP_RATE, SLIP_RATE = Field("gap_size", N), Field("gap_rate", N), Field("slip_rate", F)
 MODEL_SIZES = (GAP_SIZE, GAP_RATE, SLIP_RATE)
-# Zero, but for contacts that must close at this gap already for a step to have a solution (`engine.rescue`).
+# Zero, but for contacts that count as closed up to this gap, for a step to have a solution (`engine.contact_sets`).
 EARLY = Field("early", N)
 # Zero, but 1 for contacts that jam, and impact without their restitution for a step to have a solution (`engine.jams`).
 PLASTIC = Field("plastic", N)

@@ -98,7 +98,7 @@ class _Walk:
         marked: set[Field] = set()
         for laws in zip(*[sheet.laws for sheet in sheets], strict=False):  # all sheets write the same laws
             law = laws[0]
-            for mask in (law.open_where, law.only_where, law.except_where, law.mark_also):
+            for mask in (law.open_where, law.only_where, law.except_where, law.mark_also, law.closed_within):
                 if mask is not None and mask not in marked:
                     self.read(mask, name)
             if law.mark is not None:

@@ -279,6 +279,14 @@ def set_residual(tables: Tables, k: int, memory: np.ndarray, work: Work) -> floa
 
 
 @jit_inline
+def _nearly_closed(tables: Tables, b: int, y: int, at: int, memory: np.ndarray, work: Work) -> bool:
+    """Whether a contact that is open counts as closed for later laws."""
+    law = tables.laws[b]
+    within = memory[law.closed_within + at] if law.closed_within >= 0 else 0.0
+    return within > 0.0 and work.outputs[y] <= within
+
+
+@jit_inline
 def _law_residual(
     tables: Tables, g: int, b: int, row: int, offset: int, element: int, memory: np.ndarray, work: Work
 ) -> float:
@@ -308,8 +316,9 @@ def _law_residual(
             branch = project_cone(law.cone, work.inputs, law.rows, rho, work.cones, VALUES * element)
     work.branch[element] = branch
     if law.mark >= 0:
+        closed = branch == CLOSED or _nearly_closed(tables, b, y, at, memory, work)
         also = law.mark_also >= 0 and memory[law.mark_also + at] > 0.0
-        memory[law.mark + at] = -1.0 if branch == CLOSED and not also else 1.0
+        memory[law.mark + at] = -1.0 if closed and not also else 1.0
     worst = 0.0
     for a in range(law.rows):
         if branch == CLOSED:

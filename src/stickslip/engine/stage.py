@@ -41,8 +41,8 @@ class StageLaw:
     ZERO: y = 0. NORMAL: 0 <= y, 0 <= z, y z = 0. BALL: -z in the ball of `radius`, y in its normal cone; elements whose part
     declares a cone of its own take it in place of the ball, and become laws of the kind CONE. Rows in the mask
     `open_where` are switched off (z = 0). The branch that was taken is kept in the mask `mark`: of open contacts, or of
-    elements that slip; those in `mark_also` are marked in any case. A law applies only to elements in the mask
-    `only_where` and outside of `except_where`.
+    elements that slip; those in `mark_also` are marked in any case, and contacts with y up to `closed_within` never. A law
+    applies only to elements in the mask `only_where` and outside of `except_where`.
     """
 
     kind: int
@@ -55,11 +55,13 @@ class StageLaw:
     only_where: Field | None = None
     except_where: Field | None = None
     mark_also: Field | None = None
+    closed_within: Field | None = None
 
     @property
     def masks(self) -> tuple[Field | None, ...]:
         """The fields that it reads and writes, in the order in which the solver knows them."""
-        return self.open_where, self.mark, self.only_where, self.except_where, self.mark_also
+        shared = self.only_where, self.except_where
+        return self.open_where, self.mark, *shared, self.mark_also, self.closed_within
 
 
 @dataclass
@@ -238,15 +240,16 @@ class Stage:
         open_where: Field | None = None,
         mark_open: Field | None = None,
         mark_also: Field | None = None,
+        closed_within: Field | None = None,
     ) -> None:
         """0 <= y, 0 <= P, y P = 0, enforced by the unknowns `by` (a summand of P).
 
         open_where: a mask; contacts in it are open whatever y is, so P = 0. mark_open: the mask of contacts that this law
         finds open, for a later law: 1 where it is open, -1 where it is closed. mark_also: contacts in this mask are marked as
-        if they were open.
+        if they were open. closed_within: up to this y, if it is positive, contacts are marked as if they were closed.
         """
-        _require(Space.N, open_where, mark_open, mark_also)
-        masks = (open_where, mark_open, None, None, mark_also)
+        _require(Space.N, open_where, mark_open, mark_also, closed_within)
+        masks = (open_where, mark_open, None, None, mark_also, closed_within)
         self.laws.append(StageLaw(NORMAL, self._field_of(by), y, P, ca.SX(0, 1), *masks))
 
     def friction(

@@ -81,28 +81,14 @@ GROUP = _integers(
 # An output that is added to the row of a local unknown, or its derivative by a local unknown; of laws the row is a component.
 ENTRY = _integers("row", "unknown", "output")
 
-# A law of so many `rows`, those of the local unknowns from `unknown` on, which lie in the memory from `home` on. Its masks
-# open_where, mark, only_where, except_where, mark_also are starts of places in `column`, or -1. y, z and radius are outputs;
-# the derivatives of y are the entries from `y_0` to `y_end`, those of z from there to `z_end`, those of the radius from there
-# to `radius_end`. `own` is 1 if z depends on its own unknown alone, so that z = 0 fixes it without a linear system. The pairs
-# are products that make up dy/dz. Of the kind CONE `cone` is the address of a kernel; it takes the components, the radius,
-# and `n_coefficients` outputs from `coefficients` on.
+# A law of so many `rows`, those of the local unknowns from `unknown` on, which lie in the memory from `home` on. Its MASKS are
+# starts of places in `column`, or -1. y, z and radius are outputs; the derivatives of y are the entries from `y_0` to `y_end`,
+# those of z from there to `z_end`, those of the radius from there to `radius_end`. `own` is 1 if z depends on its own unknown
+# alone, so that z = 0 fixes it without a linear system. The pairs are products that make up dy/dz. Of the kind CONE `cone` is
+# the address of a kernel; it takes the components, the radius, and `n_coefficients` outputs from `coefficients` on.
+MASKS = ("open_where", "mark", "only_where", "except_where", "mark_also", "closed_within")
 LAW = _integers(
-    *(
-        "kind",
-        "rows",
-        "unknown",
-        "home",
-        "column",
-        "open_where",
-        "mark",
-        "only_where",
-        "except_where",
-        "mark_also",
-        "y",
-        "z",
-        "radius",
-    ),
+    *("kind", "rows", "unknown", "home", "column", *MASKS, "y", "z", "radius"),
     *("y_0", "y_end", "z_end", "radius_end", "own", "pair_0", "pair_1", "cone", "coefficients", "n_coefficients"),
 )
 PAIR = _integers(

@@ -335,8 +335,8 @@ class GeneralizedAlpha(Scheme):
         if self.release == "printed":
             position_law(part, s, x)
         elif self.nonsmooth:
-            touch = part.reach(s.q_0) + s.known(EARLY)
-            s.normal(part.g_N(s.t_1, x.q_1) - touch, x.K.N, by=x.K.N, mark_open=OUTSIDE_A)  # (55)
+            gap = part.g_N(s.t_1, x.q_1) - part.reach(s.q_0)
+            s.normal(gap, x.K.N, by=x.K.N, mark_open=OUTSIDE_A, closed_within=EARLY)  # (55)
 
     def _correct_velocity(self, part: PartType, s: Stage, x: AlphaMotion) -> None:
         before, after = (s.t_0, s.q_0, s.u_0), (s.t_1, x.q_1, x.u_1)
