@@ -95,6 +95,24 @@ def test_heavy_boxes_rest_on_light_ones(method):
     assert solution.P_N[1:, on_floor].sum(axis=1) == pytest.approx(np.full(steps, weight), rel=1e-4)
 
 
+@pytest.mark.parametrize("method", ["moreau", "rattle", "lobatto", "generalized-alpha"])
+def test_heavy_boxes_rest_on_light_ones_in_space(method):
+    s, size = ss.System("boxes"), [0.2, 0.2, 0.1]
+    s.add(ss.Gravity([0, 0, -9.81]))
+    below = ss.Plane([0, 0, 0], [0, 0, 1])
+    for k in range(3):
+        m, J = ss.inertia.box(*size, mass=1e4**k)
+        box = s.add(ss.RigidBody(f"box {k}", mass=m, inertia=J, position=[0, 0, 0.05 + 0.1 * k]))
+        s.add(ss.Contact(f"contact {k}", ss.Box(box, size), below, friction=0.5))
+        below = ss.Plane([0, 0, 0.05], [0, 0, 1], box)
+    dt, steps = 1e-3, 20
+    solution = ss.solve(s, t_end=steps * dt, dt=dt, method=method, progress=False)
+    assert np.abs(solution.q - solution.q[0]).max() < 1e-6
+    weight = 9.81 * (1 + 1e4 + 1e8) * dt
+    on_floor = [k for k, name in enumerate(solution.names.contacts) if name.startswith("contact 0")]
+    assert solution.P_N[1:, on_floor].sum(axis=1) == pytest.approx(np.full(steps, weight), rel=1e-4)
+
+
 def test_scales_of_models():
     ordinary = ss.benchmarks.slider_crank()
     assert scales_of_model(prepare(ordinary), ordinary) == ModelScales(1.0, 1.0)

@@ -40,6 +40,8 @@ WEAK = 1e-2  # of the residual: levels that others disturb by less are left to t
 NEARLY = 1e-3  # residual from which Newton's method with exact derivatives may lead on
 CLOSE = 1e-4  # where Newton's method is asked, if sets of contacts have not changed
 AT_REST = 0.5  # of the residual without multipliers: below, those of the last step are a better start
+GROWS = 10.0  # the residual, though sets of contacts stay: then Newton's method goes on from the point before
+DOUBT = 1.0  # of the tolerance: contacts that are open by less are closed at the start
 UNSOLVED = 4  # how often levels may be left unsolved
 
 
@@ -55,6 +57,7 @@ class OneStage(NamedTuple):
     """What all steps of a rescue read and write."""
 
     tables: Tables
+    exact: Tables  # with exact derivatives
     k: int
     memory: np.ndarray
     work: Work
@@ -82,7 +85,7 @@ def solve_on_bodies(
         return None
     n, solved_by = int(tables.problems[k]["n"]), work.solved_by.copy()
     start, rough = work.start[:n].copy(), with_rough_kernels(tables)
-    stage, enough = OneStage(rough, k, memory, work, options, sets, layout, levels), options.tolerance
+    stage, enough = OneStage(rough, tables, k, memory, work, options, sets, layout, levels), options.tolerance
     stage.begin_anew(start)
     warm = _begin(stage, 1.0)[1] < AT_REST * _begin(stage, 0.0)[1]
     found = _iterate(stage, 1.0 if warm else 0.0)
@@ -92,8 +95,7 @@ def solve_on_bodies(
     if enough <= found.residual < NEARLY and rough is not tables:  # what rough derivatives leave out may be large
         stage.begin_anew(start)
         Unknowns(tables, k, memory).set(start)
-        exact = stage._replace(tables=tables, options=options._replace(attempt_0=0, attempt_1=2))
-        found = OnBodies(_newton(exact), solver=NEWTON)
+        found = OnBodies(_newton(stage._replace(tables=tables), 2), solver=NEWTON)
     if not found.residual < enough and sets.marks.size:
         stage.begin_anew(start)
         memory[layout.places(FORCELESS)] = 1.0
@@ -108,13 +110,20 @@ def _begin(stage: OneStage, share: float) -> tuple[np.ndarray, float]:
     problem = stage.tables.problems[stage.k]
     x = stage.work.start[: int(problem["n"])].copy()
     x[int(problem["n_smooth"]) :] *= share
-    Unknowns(stage.tables, stage.k, stage.memory).set(x)
-    return x, stage.evaluate(fresh=True)
+    unknowns = Unknowns(stage.tables, stage.k, stage.memory)
+    unknowns.set(x)
+    error = stage.evaluate(fresh=True)
+    if share == 0.0:
+        normal = stage.sets.normal
+        x[normal] = DOUBT * stage.options.tolerance * np.maximum(stage.work.x["unit"][normal], 0.0)
+        unknowns.set(x)
+        error = stage.evaluate()
+    return x, error
 
 
 def _iterate(stage: OneStage, share: float) -> OnBodies:
     """The iteration, from a share of the multipliers of the last step."""
-    tables, k, memory, work, options, sets, _, levels = stage
+    tables, _, k, memory, work, options, sets, _, levels = stage
     n, order = int(tables.problems[k]["n"]), int(tables.problems[k]["order"])
     sizes = work.sizes[order : order + n]
     largest, smallest = (float(f(sizes[sizes > 0.0])) if sizes.any() else 1.0 for f in (np.max, np.min))
@@ -125,7 +134,7 @@ def _iterate(stage: OneStage, share: float) -> OnBodies:
     while left > 0 and options.tolerance <= error < np.inf:
         if same and error < CLOSE:
             work.near[0] = 0.0
-            reached = _newton(stage._replace(options=options._replace(attempt_0=0, attempt_1=1)))
+            reached = _newton(stage)
             if reached < options.tolerance:
                 return OnBodies(reached, early)
             unknowns.set(x)
@@ -143,11 +152,16 @@ def _iterate(stage: OneStage, share: float) -> OnBodies:
                 continue
             if unsolved > (1 if same else UNSOLVED):
                 break
+        before, last = x.copy(), error
         x -= work.x["step"][:n]
         unknowns.set(x)
         work.near[0] = REACH * error * largest
         error = stage.evaluate()
         same = sets.get() == were
+        if same and error > GROWS * last:  # forces are so large that what they change in other bodies counts
+            work.near[0] = 0.0
+            unknowns.set(before)
+            return OnBodies(_newton(stage._replace(tables=stage.exact)), early)
         if error > options.tolerance and sets.marks.size and (gaps := sets.repeat(error)):
             closed, closings = sets.close_early(gaps), closings + 1
             if closed == 0.0 or closings > CLOSINGS:
@@ -186,11 +200,12 @@ def _jam_in(level: Level) -> np.ndarray | None:
     return jam_of(Problem(level.laws, sp.csr_matrix(G @ moved.T), op.offset.copy()))
 
 
-def _newton(stage: OneStage) -> float:
+def _newton(stage: OneStage, attempts: int = 1) -> float:
     """Newton's method from the values in the memory; the residual that it reached."""
     stages = len(stage.tables.problems)
     iterations, residuals = np.zeros(stages, np.int64), np.zeros(stages + 2)
-    _solve(stage.tables, stage.k, stage.memory, stage.work, stage.options, iterations, residuals)
+    options = stage.options._replace(attempt_0=0, attempt_1=attempts)
+    _solve(stage.tables, stage.k, stage.memory, stage.work, options, iterations, residuals)
     return float(residuals[stage.k])
 
 

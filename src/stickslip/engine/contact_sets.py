@@ -8,6 +8,7 @@ from stickslip.engine.fields import EARLY, GAP_SIZE, Space
 from stickslip.engine.layout import Layout
 from stickslip.engine.tables import Tables
 from stickslip.engine.work import IDLE, Work
+from stickslip.nonsmooth.cones import NORMAL
 
 REPEATS = 0.5  # of a residual: sets that return with more than this share of it repeat
 # Steps in which sets may stay as they are without such a gain: the linearised problem is solved roughly at first.
@@ -57,7 +58,7 @@ class Sets:
 
     def __init__(self, tables: Tables, k: int, memory: np.ndarray, work: Work, layout: Layout):
         stage, self._memory, self._work = tables.problems[k], memory, work
-        marks, heads = [], []
+        marks, heads, normal = [], [], []
         early = range(layout.start[EARLY], layout.start[EARLY] + layout.size[EARLY])
         starts = [start for each, start in layout.start.items() if each.space is Space.N]
         for g in range(stage["group_0"], stage["group_1"]):
@@ -67,6 +68,9 @@ class Sets:
             kind = tables.kinds[group["kind"]]
             for number in range(int(kind["count"])):
                 row = int(kind["first"] + number * kind["width"])
+                for law in laws[laws["kind"] == NORMAL]:
+                    place = tables.places[int(group["unknowns"] + law["unknown"])]
+                    normal.append(int(place["start"] + tables.dofs[row + place["column"]]))
                 for law in (each for each in laws if each["mark"] >= 0 and int(each["mark"]) in read):
                     place = int(law["mark"] + tables.dofs[row + law["column"]])
                     marks.append(place)
@@ -74,6 +78,7 @@ class Sets:
                         own = place - max(start for start in starts if start <= place)
                         unit = layout.start[GAP_SIZE] + own
                         heads.append((place, int(group["instance"] + number), int(law["y"]), early[own], unit))
+        self.normal = np.array(normal, np.int64)  # unknowns of all normal laws
         self.marks = np.unique(np.array(marks, np.int64))
         self._heads = np.array(heads, np.int64).reshape(-1, 5)
         self._past: list[tuple[bytes, float, np.ndarray]] = []  # marks, residual and gaps of contacts

@@ -6,8 +6,9 @@ residual of the stage (the natural map) falls. What it finds is a start from whi
 Where laws of a stage apply only in sets of contacts that other laws of the same stage decide (closed in position, then in
 velocity), the residual jumps with these sets: steps that change them are taken whole. There is not always a solution. In the
 generalized-alpha method positions see the friction of accelerations: a contact may open if its friction acts, and
-penetrate if it does not. Then the sets repeat, and these contacts count as closed up to the gap that they open to (the field
-EARLY, of the order of dt^2 times the accelerations), for this step. Contacts that jam give up their restitution (`engine.jams`).
+penetrate if it does not. Then the sets repeat, and these contacts count as closed up to the gap that they open to (the
+field EARLY, of the order of dt^2 times the accelerations), for this step. Contacts that jam give up their restitution
+(`engine.jams`).
 """
 
 from __future__ import annotations
