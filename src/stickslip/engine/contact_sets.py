@@ -58,29 +58,29 @@ class Sets:
 
     def __init__(self, tables: Tables, k: int, memory: np.ndarray, work: Work, layout: Layout):
         stage, self._memory, self._work = tables.problems[k], memory, work
-        marks, heads, normal = [], [], []
-        early = range(layout.start[EARLY], layout.start[EARLY] + layout.size[EARLY])
-        starts = [start for each, start in layout.start.items() if each.space is Space.N]
-        for g in range(stage["group_0"], stage["group_1"]):
-            group = tables.groups[g]
-            laws = tables.laws[int(group["law"]) : int(group["law_1"])]
+        nothing = np.zeros(0, np.int64)
+        marks, heads, normal = [nothing], [np.zeros((0, 5), np.int64)], [nothing]
+        starts = np.sort([start for each, start in layout.start.items() if each.space is Space.N])
+        for group in tables.groups[stage["group_0"] : stage["group_1"]]:
+            laws, kind = tables.laws[int(group["law"]) : int(group["law_1"])], tables.kinds[group["kind"]]
             read = {int(law[key]) for law in laws for key in ("open_where", "only_where", "except_where")}
-            kind = tables.kinds[group["kind"]]
-            for number in range(int(kind["count"])):
-                row = int(kind["first"] + number * kind["width"])
-                for law in laws[laws["kind"] == NORMAL]:
-                    place = tables.places[int(group["unknowns"] + law["unknown"])]
-                    normal.append(int(place["start"] + tables.dofs[row + place["column"]]))
-                for law in (each for each in laws if each["mark"] >= 0 and int(each["mark"]) in read):
-                    place = int(law["mark"] + tables.dofs[row + law["column"]])
-                    marks.append(place)
-                    if law["closed_within"] >= 0:
-                        own = place - max(start for start in starts if start <= place)
-                        unit = layout.start[GAP_SIZE] + own
-                        heads.append((place, int(group["instance"] + number), int(law["y"]), early[own], unit))
-        self.normal = np.array(normal, np.int64)  # unknowns of all normal laws
-        self.marks = np.unique(np.array(marks, np.int64))
-        self._heads = np.array(heads, np.int64).reshape(-1, 5)
+            number = np.arange(int(kind["count"]))
+            rows = int(kind["first"]) + int(kind["width"]) * number
+            for law in laws:
+                if law["kind"] == NORMAL:
+                    unknown = tables.places[int(group["unknowns"] + law["unknown"])]
+                    normal.append(unknown["start"] + tables.dofs[rows + unknown["column"]])
+                if law["mark"] < 0 or int(law["mark"]) not in read:
+                    continue
+                marks.append(law["mark"] + tables.dofs[rows + law["column"]])
+                if law["closed_within"] >= 0:
+                    own = marks[-1] - starts[np.searchsorted(starts, marks[-1], "right") - 1]
+                    early, unit = layout.start[EARLY] + own, layout.start[GAP_SIZE] + own
+                    gap = np.full(number.size, law["y"])
+                    heads.append(np.column_stack([marks[-1], group["instance"] + number, gap, early, unit]))
+        self.normal = np.concatenate(normal)  # unknowns of all normal laws
+        self.marks = np.unique(np.concatenate(marks))
+        self._heads = np.concatenate(heads)
         self._past: list[tuple[bytes, float, np.ndarray]] = []  # marks, residual and gaps of contacts
 
     def get(self) -> bytes:
