@@ -26,6 +26,7 @@ from stickslip.engine.tables import Tables, with_rough_kernels
 from stickslip.engine.work import SOLVE_STAGE, Options, Work
 from stickslip.jit import jit_bare
 from stickslip.native.call import call_apart
+from stickslip.nonsmooth.cones import BALL
 from stickslip.nonsmooth.graph import SIZE
 from stickslip.nonsmooth.jam import jam_of
 from stickslip.nonsmooth.problem import Problem, rows_of_elements
@@ -177,7 +178,7 @@ def _gives_way(stage: OneStage, level: Level) -> bool:
 
     Only where contacts act by impulses alone: forces of the smooth motion may not exist without any jam.
     """
-    if not stage.memory[stage.layout.places(FORCELESS)].any():
+    if not stage.memory[stage.layout.places(FORCELESS)].any() or not (level.laws.kind == BALL).any():
         return False
     forces = _jam_in(level)
     if forces is None:
