@@ -40,7 +40,7 @@ INEXACT = 1e-4  # of the residual: how well the linearised stage is solved
 WEAK = 1e-2  # of the residual: levels that others disturb by less are left to the next step
 NEARLY = 1e-3  # residual from which Newton's method with exact derivatives may lead on
 CLOSE = 1e-4  # where Newton's method is asked, if sets of contacts have not changed
-AT_REST = 0.5  # of the residual without multipliers: below, those of the last step are a better start
+AT_REST = 0.5  # of the energy that is missed without multipliers: below, those of the last step are a better start
 GROWS = 10.0  # the residual, though sets of contacts stay: then Newton's method goes on from the point before
 DOUBT = 1.0  # of the tolerance: contacts that are open by less are closed at the start
 UNSOLVED = 4  # how often levels may be left unsolved
@@ -88,7 +88,11 @@ def solve_on_bodies(
     start, rough = work.start[:n].copy(), with_rough_kernels(tables)
     stage, enough = OneStage(rough, tables, k, memory, work, options, sets, layout, levels), options.tolerance
     stage.begin_anew(start)
-    warm = _begin(stage, 1.0)[1] < AT_REST * _begin(stage, 0.0)[1]
+    energies = []
+    for share in (0.0, 1.0):
+        _begin(stage, share)
+        energies.append(_energy_missed(stage))
+    warm = energies[1] < AT_REST * energies[0]
     found = _iterate(stage, 1.0 if warm else 0.0)
     if not found.residual < enough:
         stage.begin_anew(start)
@@ -122,6 +126,13 @@ def _begin(stage: OneStage, share: float) -> tuple[np.ndarray, float]:
     return x, error
 
 
+def _energy_missed(stage: OneStage) -> float:
+    """Kinetic energy of the residual: in its rows of velocities light bodies and rotations outweigh all others."""
+    n, x = int(stage.tables.problems[stage.k]["n_smooth"]), stage.work.x
+    violation = stage.work.errors[1] * float(x["size"][:n].max())
+    return float(np.sum(x["residual"][:n] ** 2 * x["scale"][:n]) + violation**2 / x["scale"][:n].min())
+
+
 def _iterate(stage: OneStage, share: float) -> OnBodies:
     """The iteration, from a share of the multipliers of the last step."""
     tables, _, k, memory, work, options, sets, _, levels = stage
@@ -151,7 +162,7 @@ def _iterate(stage: OneStage, share: float) -> OnBodies:
             if _gives_way(stage, levels.unsolved):
                 error = stage.evaluate()
                 continue
-            if unsolved > (1 if same else UNSOLVED):
+            if unsolved > (1 if same and sets.marks.size else UNSOLVED):
                 break
         before, last = x.copy(), error
         x -= work.x["step"][:n]
