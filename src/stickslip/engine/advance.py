@@ -134,7 +134,7 @@ def _run(
         elif what == tb.SOLVE:
             guess = GUESS if cycles == 0 and not resumed else 1.0
             stage = (tables, a, memory, work, options, guess, iterations, residuals)
-            before = iterations[a]
+            before, missed = iterations[a], residuals[a]
             if work.nap[FAR] + work.nap[NEAR] > 0:
                 _write(work.solved_by, work.solved_before)
             solved = call_apart(work.apart[SOLVE_STAGE], stage)
@@ -142,7 +142,7 @@ def _run(
                 everyone = not solved or left_outer_box(memory, work)  # by where the stage led
                 back_to_start(tables, a, memory, work, 1.0)  # those who were awake; nobody has changed the others
                 wake(tables, work, everyone)
-                iterations[a] = before
+                iterations[a], residuals[a] = before, missed
                 _write(work.solved_before, work.solved_by)
                 solved = call_apart(work.apart[SOLVE_STAGE], stage)
             resumed = False
