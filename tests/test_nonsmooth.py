@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stickslip.nonsmooth.cones import CLOSED, OPEN, SLIP, ball_branch, normal_branch, slip_weights
-from stickslip.nonsmooth.linear import LONG, eliminate, eliminate_band, reduce_to_last
+from stickslip.nonsmooth.linear import eliminate, eliminate_band, reduce_to_last
 from stickslip.nonsmooth.operator import _factor_dense, _substitute_dense
 
 finite = st.floats(-10, 10, allow_nan=False)
@@ -64,7 +64,7 @@ def test_slip_weights_are_the_jacobian(values, rho, r):
 
 
 @settings(max_examples=40)
-@given(st.integers(1, 3 * LONG), st.floats(0.05, 1.0), st.integers(0, 10_000))
+@given(st.integers(1, 72), st.floats(0.05, 1.0), st.integers(0, 10_000))
 def test_elimination_solves(n, density, seed):
     rng = np.random.default_rng(seed)
     a = rng.normal(size=(n, n)) * (rng.random((n, n)) < density)
@@ -78,7 +78,7 @@ def test_elimination_solves(n, density, seed):
 
 
 @settings(max_examples=40)
-@given(st.integers(1, 60), st.one_of(st.integers(0, 6), st.just(LONG)), st.integers(0, 10_000))
+@given(st.integers(1, 60), st.one_of(st.integers(0, 6), st.just(24)), st.integers(0, 10_000))
 def test_banded_elimination_solves(n, band, seed):
     rng = np.random.default_rng(seed)
     i, j = np.indices((n, n))
