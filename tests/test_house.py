@@ -9,7 +9,6 @@ from collections import Counter, defaultdict
 from functools import cache
 from pathlib import Path
 
-import numba
 import numpy as np
 import pytest
 
@@ -17,7 +16,7 @@ import stickslip as ss
 from stickslip import shapes
 from stickslip.benchmarks import REGISTRY
 from stickslip.engine.numbering import MULTIPLIERS
-from stickslip.jit import COMPILED, Direct
+from stickslip.jit import COMPILED, Direct, jit
 from stickslip.solve.prepared import prepare, program_of
 
 PACKAGE = Path(ss.__file__).parent
@@ -103,7 +102,7 @@ def unused_names():
 
 def test_nothing_is_dead():
     # Called by Numba, pickle, a name that is put together, the command line; and figures of papers, which are listed.
-    called = {"kept.py", "shipping.py", "derivations.py", "app.py", "listing.py"}
+    called = {"kept.py", "linked.py", "shipping.py", "derivations.py", "app.py", "listing.py"}
     found = [f for f in unused_names() if f[0] not in called and not re.match(r"(fig|table)\d", f[1])]
     assert [f for f in found if not f[1].startswith("__")] == []
 
@@ -124,7 +123,7 @@ def test_the_compiled_loop_fits_every_program():
 
 @pytest.mark.skipif(not COMPILED, reason="plain Python has no types")
 def test_arguments_of_other_types_do_not_reach_code_compiled_for_the_first():
-    @numba.njit
+    @jit
     def first(x, n):
         return x[0] + n
 
@@ -134,4 +133,4 @@ def test_arguments_of_other_types_do_not_reach_code_compiled_for_the_first():
     assert call(x[3::2], 1) == 4.0
     assert call(x, 0.5) == 0.5
     assert call(x.reshape(2, 3)[1], 1) == 4.0
-    assert len(first.overloads) == 4
+    assert len(first.alone().overloads) == 4

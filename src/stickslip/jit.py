@@ -41,11 +41,8 @@ def jit_bare(function: F) -> F:
 
 
 def jit_inline(function: F) -> F:
-    """The same for a function that is called from few places: the tuples of tables are then not copied for every call.
-
-    It is part of its caller, also on the disk.
-    """
-    return _compile(function, kept=False, _nrt=False, forceinline=True)
+    """The same for a function that is called from few places: the tuples of tables are then not copied for every call."""
+    return _compile(function, _nrt=False, forceinline=True)
 
 
 class Direct:
@@ -73,7 +70,7 @@ class Direct:
         out = self._function(*arguments)
         if self._entry is None:
             numba_types = tuple(map(self._function.typeof_pyval, arguments))
-            self._types, self._entry = types, self._function.overloads[numba_types].entry_point
+            self._types, self._entry = types, self._function.alone().overloads[numba_types].entry_point
         return out
 
 
@@ -82,17 +79,12 @@ def records(table: np.ndarray) -> np.ndarray:
     return table if COMPILED or not table.dtype.names else table.view(np.recarray)
 
 
-def _compile(function: F, kept: bool = True, **further: bool) -> F:
+def _compile(function: F, **further: bool) -> F:
     if not COMPILED:
         return function
-    import numba
+    from stickslip.linked import linked
 
-    from stickslip.kept import keep
-
-    dispatcher: Any = numba.njit(**POLICY, **further)(function)
-    if kept:
-        keep(dispatcher, function)
-    return dispatcher
+    return linked(function, {**POLICY, **further})
 
 
 # -- functions that are called through their address -----------------------------------------------------------------

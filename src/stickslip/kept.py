@@ -9,6 +9,7 @@ common.
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import pickle
 import sys
@@ -89,15 +90,23 @@ class Kept(NullCache):
 
 
 def keep(compiled: Any, function: Callable) -> None:
-    """Let Numba's dispatcher or callback of a function use the store; if compilation fails, nobody waits for it."""
+    """Let Numba's dispatcher or callback of a function use the store; if compilation fails, nobody waits for it.
+
+    The collection of garbage rests meanwhile: it would take a tenth of the time, and finds nothing.
+    """
     compiled._cache = kept = Kept(function)
     compile_ = compiled._compiler.compile
 
     def compile_or_let_others(*arguments: Any) -> Any:
+        collects = gc.isenabled()
+        gc.disable()
         try:
             return compile_(*arguments)
         except BaseException:
             kept.end_turn()
             raise
+        finally:
+            if collects:
+                gc.enable()
 
     compiled._compiler.compile = compile_or_let_others
