@@ -32,6 +32,21 @@ class LinkedCode(JITCodeLibrary):
         self._finalized = True
 
 
+class SameFlags(Flags):
+    """Numba's flags, found equal without making a table of all of them, as its typing asks two hundred thousand times."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Flags) and (self._values == other._values or super().__eq__(other))
+
+    def __hash__(self) -> int:
+        return _hash_of_flags()
+
+
+@functools.cache
+def _hash_of_flags() -> int:
+    return hash(Flags())  # of the names of the flags: Numba leaves their values out
+
+
 def linked(function: Callable, options: dict[str, Any]) -> Any:
     """Numba's dispatcher of a function: a part of compiled callers, and compiled alone, and kept, if Python calls it.
 
@@ -70,7 +85,7 @@ def _not_for_python(*_: Any) -> None:
 def _compile_part(compiler: Any, arguments: tuple, result: Any) -> Any:
     """What Numba does with a function that another one calls, without the wrappers; `compiler` is that of its dispatcher."""
     target, function = compiler.targetdescr, compiler.py_func
-    flags = Flags()
+    flags = SameFlags()
     target.options.parse_as_flags(flags, compiler.targetoptions)
     flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.no_compile = True
     library = LinkedCode(target.target_context.codegen(), function.__qualname__)
