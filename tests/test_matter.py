@@ -104,3 +104,24 @@ def test_two_halves_are_one_box():
     np.testing.assert_allclose(two.initial, one.initial)
     assert [shape.body for shape in two.shapes] == [two, two]
     np.testing.assert_allclose([shape.at.origin for shape in two.shapes], [[-0.25, 0, 0], [0.25, 0, 0]])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_copies_of_a_solid_carry_shapes_of_their_own(name):
+    """Many of them in one call touch and move as those that are added one by one."""
+    shape, _ = CASES[name]
+    n = len(ss.matter_of(shape, 1.0).center)
+    places = np.zeros((3, n))
+    places[:, n - 1] = 2.0 + 2.5 * np.arange(3)
+    floor = (ss.Plane if n == 3 else ss.Line)(np.zeros(n), np.eye(n)[n - 1])
+    many, each = ss.System("pile"), ss.System("pile")
+    copies = many.add_many(ss.solid("grain", [shape], density=3.0), position=places)
+    ones = [each.add(ss.solid(f"grain[{k}]", [shape], density=3.0, position=at)) for k, at in enumerate(places)]
+    runs = []
+    for system, bodies in ((many, copies), (each, ones)):
+        system.add(ss.Gravity(-9.81 * np.eye(n)[n - 1]))
+        system.add(ss.Collisions("contacts", [*bodies, floor], friction=0.4))
+        assert [s.body for body in bodies for s in body.shapes] == bodies
+        runs.append(ss.solve(system, t_end=0.9, dt=1e-2))
+    assert len(runs[1].contacts.step) > 10  # three bodies have come down
+    np.testing.assert_array_equal(runs[0].q, runs[1].q)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -129,6 +129,20 @@ def _twin(body: Any) -> Any:
     for key, value in vars(body).items():
         if key not in ("_initial", "_initial_velocity"):
             object.__setattr__(out, key, value)
+    if hasattr(body, "shapes"):
+        out.shapes = [_carried(shape, body, out) for shape in body.shapes]
+    return out
+
+
+def _carried(value: Any, body: Any, twin: Any) -> Any:
+    """A shape of a body, or a point or frame in it, on its twin. What is large in it, such as a mesh, is shared."""
+    if value is body:
+        return twin
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    out = copy.copy(value)
+    for f in fields(value):
+        object.__setattr__(out, f.name, _carried(getattr(value, f.name), body, twin))
     return out
 
 
