@@ -3,8 +3,8 @@
 python bench/robustness.py [--only TEXT] [--methods NAMES] [--seeds 0,1] [--dt 2e-3,2e-4] [--tol 1e-8] [--patience 600]
                            [--log FILE] [--again] [--errors FOLDER] [--table]
 `--only stack` runs the cases whose names contain "stack" (several texts, separated by commas, must all occur). With
-dt = 1e-3 or below a run ends after the first impacts (`hard_cases.Case.impacts`). What `--log` names gets a line for each run,
-with the commit of the sources, and runs that it already has are not repeated: a long list can be done in pieces. `--again`
+dt = 1e-3 or below stacks run until their impacts are over (`hard_cases.Case.fine`). What `--log` names gets a line for each
+run, with the commit of the sources, and runs that it already has are not repeated: a long list can be done in pieces. `--again`
 repeats those that failed or were stopped; of two lines for one run the later counts. All mechanisms and schemes get their
 first start with the first dt, then further starts, then come the other dt: what is wrong everywhere shows early. A run that
 takes more than `--patience` seconds of CPU is stopped, and counts as stopped.
@@ -34,7 +34,7 @@ import stickslip as ss
 Entry = dict[
     str, Any
 ]  # one run: family, name, method, dt, t_end, steps, solved_by, ms, seconds, failure, stopped, commit
-FINE = 1e-3  # dt at and below which a run covers the impacts only
+FINE = 1e-3  # dt at and below which a case may run for a shorter time
 
 
 def methods() -> list[str]:
@@ -56,7 +56,7 @@ def commit() -> str:
 def run(name: str, case: Case, method: str, dt: float, given: argparse.Namespace) -> Entry:
     """One run, and how it went."""
     system, options = case.build(), case.given() | {"method": method, "tol": given.tol, "progress": False}
-    steps = round((case.impacts if dt <= FINE else case.t_end) / dt)
+    steps = round((case.fine if case.fine and dt <= FINE else case.t_end) / dt)
     about = {"family": family(name), "name": name, "method": method, "dt": dt, "t_end": steps * dt}
     failure = ""
     signal.setitimer(signal.ITIMER_PROF, given.patience)
