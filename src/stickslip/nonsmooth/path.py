@@ -193,8 +193,10 @@ def path_to_solution(op: Operator, laws: Laws, scales: Scales, tol: float, finis
             if error < least:
                 best, least = r, error
         if least <= tol or ended:
-            break
-    return End(best, None, count, walk.factored)
+            # Where rounding ends it, forces may be so large that their direction shows.
+            jam = _jam(walk, laws, curve, q, z[:-1]) if found is None and least > tol else None
+            return End(best, jam, count, walk.factored)
+    return End(best, None, MOST_STEPS, walk.factored)
 
 
 def _set_openings(laws: Laws, curve: Curve, q: np.ndarray) -> None:
