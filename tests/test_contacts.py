@@ -320,5 +320,5 @@ def test_laws_out_of_range_are_named():
     with pytest.raises(ModelError, match=r"contact 'floor': friction = -0\.1 must be a finite number >= 0"):
         slider(ss.Coulomb(-0.1), [0, 0, 0])
     s = slider(ss.Coulomb(0.1), [0, 0, 0])
-    with pytest.raises(ModelError, match=r"contact 'floor': friction = -0\.1 is out of range"):
+    with pytest.raises(ModelError, match=r"parameter 'floor.friction' = -0\.1 must be a finite number >= 0"):
         solve(s, 0.1, 0.01, parameters={"floor.friction": -0.1})

@@ -222,3 +222,64 @@ def test_too_many_steps_and_too_long_ones():
         ss.solve(ss.benchmarks.bouncing_ball(), t_end=1.0, dt=2.0)
     with pytest.raises(ss.OptionError, match=r"1e\+15 steps"):
         ss.solve(ss.benchmarks.bouncing_ball(), t_end=1.0, dt=1e-15)
+
+
+PARAMETERS_WITH_RANGES = {  # of one system; what constructors refuse, runs refuse
+    "ball.mass": (-1.0, "> 0"),
+    "ball.inertia.y": (0.0, "> 0"),
+    "floor.sphere.radius": (-0.1, "> 0"),
+    "floor.friction": (-0.3, ">= 0"),
+    "floor.restitution": (1.5, ">= 0 and <= 1"),
+    "string.length": (0.0, "> 0"),
+    "end.clearance": (-1e-3, "> 0"),
+    "beam.modulus": (-1.0, "> 0"),
+    "beam.mass_damping": (-1.0, ">= 0"),
+    "twice": (-2.0, "> 0"),
+}
+
+
+@pytest.fixture(scope="module")
+def with_ranges():
+    s = ss.System("ranges")
+    ball = s.add(ss.RigidBody("ball", mass=1.0, inertia=[0.1, 0.1, 0.1], position=[0, 0, 1]))
+    ground, floor = ss.ground.point(0, 0, 3), ss.Plane([0, 0, 0], [0, 0, 1])
+    s.add(ss.Contact("floor", ss.Sphere(ball.point(), 0.1), floor, friction=0.3, restitution=0.5))
+    s.add(ss.Rod("string", ground, ball.point()))
+    other = s.add(ss.RigidBody("other", mass=1.0, inertia=[0.1, 0.1, 0.1], position=[0, 0, 5]))
+    place = ss.ground.point(0, 0, 5)
+    s.add(ss.ClearanceRevolute("end", place, other.point(), axis=[0, 0, 1], clearance=1e-3, radius=0.01, length=0.1))
+    steel = {"density": 7850, "modulus": 2.1e11, "shear_modulus": 8.1e10}
+    s.add(ss.SpatialBeam("beam", length=0.6, elements=1, **ss.circular(0.01), **steel, mass_damping=0.1))
+    s.parameter("half", 1.0)
+    s.parameter("twice", 2.0 * s.parameter_symbols()["half"], above=0)
+    return s
+
+
+@pytest.mark.parametrize("name", PARAMETERS_WITH_RANGES)
+def test_parameters_keep_the_ranges_of_their_parts(with_ranges, name):
+    bad, wanted = PARAMETERS_WITH_RANGES[name]
+    given, follows = ({"half": -1.0}, r" \(from 'half'\)") if name == "twice" else ({name: bad}, "")
+    with pytest.raises(
+        ss.ModelError, match=rf"parameter '{name}'{follows} = {bad:g}(\.0)? must be a finite number {wanted}"
+    ):
+        ss.solve(with_ranges, 0.1, 0.1, parameters=given)
+    assert with_ranges.parameter_values()["half"] == 1.0
+
+
+def test_ranges_hold_wherever_parameters_are_given():
+    s = ss.System("ball")
+    R = s.parameter("R", 0.1, above=0, at_most=0.5)
+    q, _ = s.coordinates("x", initial=[1], velocity=[0])
+    s.mass_matrix([[1.0]])
+    s.contact(gap=q[0] - R, name="floor")
+    message = r"parameter 'R' = -0.1 must be a finite number > 0 and <= 0.5"
+    with pytest.raises(ss.ModelError, match=message):
+        ss.solve(s, 0.1, 0.1, parameters={"R": -0.1})
+    with pytest.raises(ss.ModelError, match=message):
+        ss.ensemble(s, 0.1, 0.1, parameters={"R": [0.1, -0.1]})
+    with pytest.raises(ss.ModelError, match=message), ss.stepper(s, dt=0.1) as sim:
+        sim.set({"R": -0.1})
+    with pytest.raises(ss.ModelError, match="parameter 'R' = 0.6"):
+        s.assemble(parameters={"R": 0.6})
+    with pytest.raises(ss.ModelError, match="parameter 'b' = 2.0 must be a finite number <= 1"):
+        s.parameter("b", 2, at_most=1)

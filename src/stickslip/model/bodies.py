@@ -141,7 +141,7 @@ class PointMass(Body):
             block=self.name,
             units=" ".join(["m"] * self.dimension),
         )
-        self.mass = system.parameter(f"{self.name}.mass", self.mass)
+        self.mass = system.parameter(f"{self.name}.mass", self.mass, above=0)
         equations.mass_matrix(diag([self.mass] * self.dimension), of=self.u)
 
 
@@ -205,8 +205,8 @@ class PlanarBody(Body):
         self._q, self._u = system.coordinates(
             "x y phi", initial=self.initial, velocity=self.initial_velocity, block=self.name, units="m m rad"
         )
-        self.mass = system.parameter(f"{self.name}.mass", self.mass)
-        self.inertia = system.parameter(f"{self.name}.inertia", self.inertia)
+        self.mass = system.parameter(f"{self.name}.mass", self.mass, above=0)
+        self.inertia = system.parameter(f"{self.name}.inertia", self.inertia, above=0)
         equations.mass_matrix(diag([self.mass, self.mass, self.inertia]), of=self.u)
 
 
@@ -295,7 +295,7 @@ class RigidBody(Body):
             units="m m m - - - -",
             velocity_units="m/s m/s m/s rad/s rad/s rad/s",
         )
-        self.mass = system.parameter(f"{self.name}.mass", self.mass)
+        self.mass = system.parameter(f"{self.name}.mass", self.mass, above=0)
         Theta = self._inertia_parameters(system)
         omega = self.u[3:]
         equations.mass_matrix(diag([self.mass] * 3), of=self.u[:3])
@@ -306,7 +306,9 @@ class RigidBody(Body):
     def _inertia_parameters(self, system: System) -> np.ndarray:
         """Three parameters for principal moments, six for a full matrix."""
         if self.inertia.ndim == 1:
-            return diag([system.parameter(f"{self.name}.inertia.{'xyz'[k]}", v) for k, v in enumerate(self.inertia)])
+            return diag(
+                [system.parameter(f"{self.name}.inertia.{'xyz'[k]}", v, above=0) for k, v in enumerate(self.inertia)]
+            )
         Theta = np.empty((3, 3), object)
         for i in range(3):
             for j in range(i, 3):
@@ -349,7 +351,7 @@ def _unit_quaternion(where: str, given: Any) -> np.ndarray:
 
 
 def require_positive(where: str, **values: Any) -> None:
-    """Numbers must be positive; parameters are checked with the mass matrix."""
+    """Numbers must be positive; what symbols are worth is checked when it is known."""
     for name, value in values.items():
         number(where, name, value, above=0)
 

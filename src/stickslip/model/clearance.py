@@ -66,7 +66,7 @@ class ClearanceJoint(Joint):
             self.spots.append(Spot(touch.name, m.place, m.normal, tuple(tangents)))
 
     def _size(self, system: System, name: str, value: Scalar) -> Scalar:
-        return system.parameter(f"{self.name}.{name}", value)
+        return system.parameter(f"{self.name}.{name}", value, above=0)
 
 
 class ClearanceRevolute(ClearanceJoint):

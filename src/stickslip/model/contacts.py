@@ -229,7 +229,7 @@ def _on_plane(system: System, name: str, shape: Any, plane: Plane) -> Iterator[M
 def _on_core(system: System, name: str, sphere: Sphere, other: Any) -> Iterator[Meeting]:
     """Distance of the centre from the core of the other shape, minus the radii."""
     c = sphere.center.position(system, f"{name}.sphere.center")
-    R = system.parameter(f"{name}.sphere.radius", sphere.radius)
+    R = system.parameter(f"{name}.sphere.radius", sphere.radius, above=0)
     if isinstance(other, Point):
         k, R_other = other.position(system, f"{name}.point"), 0.0
     else:
@@ -259,7 +259,9 @@ def _turning_basis(system: System, name: str, n: np.ndarray, e: np.ndarray) -> t
 
 
 def _in_cavity(system: System, name: str, sphere: Sphere, cavity: Cavity) -> Meeting:
-    r, R = (system.parameter(f"{name}.{k}.radius", x.radius) for k, x in (("sphere", sphere), ("cavity", cavity)))
+    r, R = (
+        system.parameter(f"{name}.{k}.radius", x.radius, above=0) for k, x in (("sphere", sphere), ("cavity", cavity))
+    )
     c, k = (x.center.position(system, f"{name}.{key}") for key, x in (("sphere", sphere), ("cavity", cavity)))
     return inside_circle(system, name, c, r, sphere.body, k, R, cavity.body)
 
@@ -290,7 +292,7 @@ def _on_graph(system: System, name: str, shape: Point | Sphere, graph: Graph) ->
     point, R = (shape, 0.0) if isinstance(shape, Point) else (shape.center, None)
     r = point.position(system, f"{name}.point")
     if R is None:
-        R = system.parameter(f"{name}.radius", shape.radius)  # type: ignore[union-attr]
+        R = system.parameter(f"{name}.radius", shape.radius, above=0)  # type: ignore[union-attr]
     s = graph.body.local(r)
     x = ca.SX.sym("x", len(s) - 1)
     f = _height(name, graph, array(x))

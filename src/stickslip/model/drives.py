@@ -107,7 +107,7 @@ class Limits(Described):
 
     def declare(self, system: System, equations: Equations) -> None:
         x = self.measure.quantity(system, self.name)
-        e_N = system.parameter(f"{self.name}.restitution", self.restitution)
+        e_N = system.parameter(f"{self.name}.restitution", self.restitution, at_least=0, at_most=1)
         ends = {
             key: system.parameter(f"{self.name}.{key}", value)
             for key, value in (("lower", self.lower), ("upper", self.upper))
@@ -180,7 +180,9 @@ class Friction(Described):
             gap=None,
             slip=x.rate,
             radius=bound(system, self.name, "force", self.force),
-            tangential_restitution=system.parameter(f"{self.name}.tangential_restitution", self.restitution),
+            tangential_restitution=system.parameter(
+                f"{self.name}.tangential_restitution", self.restitution, at_least=0, at_most=1
+            ),
             cone=self.cone,
             name=self.name,
         )

@@ -60,7 +60,7 @@ class Sphere:
     def core(self, system: System, prefix: str) -> tuple[Callable[[np.ndarray], np.ndarray], Scalar]:
         """The point of the core that is closest to a place, as a function of it, and the radius of the rounding."""
         c = self.center.position(system, f"{prefix}.center")
-        return (lambda _: c), system.parameter(f"{prefix}.radius", self.radius)
+        return (lambda _: c), system.parameter(f"{prefix}.radius", self.radius, above=0)
 
     def candidates(self, system: System, prefix: str, n: np.ndarray) -> Iterator[np.ndarray]:
         """The points that can be the lowest ones in direction -n."""
@@ -104,11 +104,11 @@ class Capsule:
             share = dot(c - a, b - a) / dot(b - a, b - a)
             return array(a + minimum(maximum(share, 0.0), 1.0) * (b - a))
 
-        return nearest, system.parameter(f"{prefix}.radius", self.radius)
+        return nearest, system.parameter(f"{prefix}.radius", self.radius, above=0)
 
     def candidates(self, system: System, prefix: str, n: np.ndarray) -> Iterator[np.ndarray]:
         """See `Sphere.candidates`: one for each end."""
-        R = system.parameter(f"{prefix}.radius", self.radius)
+        R = system.parameter(f"{prefix}.radius", self.radius, above=0)
         for k, end in enumerate((self.end_1, self.end_2), 1):
             yield array(end.position(system, f"{prefix}.end_{k}") - R * n)
 
@@ -185,7 +185,7 @@ class Disk:
     def candidates(self, system: System, prefix: str, n: np.ndarray) -> Iterator[np.ndarray]:
         """See `Sphere.candidates`: the lowest point of the rim, c - R (n - (n . a) a)/|n - (n . a) a|."""
         a = self.body.direction(directions(system, f"{prefix}.axis", self.axis))
-        R = system.parameter(f"{prefix}.radius", self.radius)
+        R = system.parameter(f"{prefix}.radius", self.radius, above=0)
         c = self.center.position(system, f"{prefix}.center")
         yield array(c - R * _rim(n, a))
 
@@ -225,8 +225,8 @@ class Cylinder:
     def candidates(self, system: System, prefix: str, n: np.ndarray) -> Iterator[np.ndarray]:
         """See `Sphere.candidates`: of both edges, the lowest point or those that are fixed."""
         local = directions(system, f"{prefix}.axis", self.axis)
-        R = system.parameter(f"{prefix}.radius", self.radius)
-        h = system.parameter(f"{prefix}.length", self.length) / 2
+        R = system.parameter(f"{prefix}.radius", self.radius, above=0)
+        h = system.parameter(f"{prefix}.length", self.length, above=0) / 2
         c = self.center.position(system, f"{prefix}.center")
         a = self.body.direction(local)
         x, y = tangents(local, unit("cylinder", self.axis, 3))

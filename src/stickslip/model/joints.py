@@ -383,5 +383,5 @@ class Rod(Joint):
             raise ModelError(f"{self}: {self.point_1} and {self.point_2} coincide; such points need Spherical")
         about = f"the distance of {self.point_1} and {self.point_2} is not the length of the rod"
         equations.constraint(
-            norm(r_2 - r_1) - system.parameter(f"{self.name}.length", length), name=self.name, about=about
+            norm(r_2 - r_1) - system.parameter(f"{self.name}.length", length, above=0), name=self.name, about=about
         )

@@ -74,7 +74,10 @@ class Stribeck:
     def bind(self, system: System, name: str) -> Stribeck:
         """The same with parameters of the system for numbers."""
         keys = ("static", "kinetic", "speed", *(("viscous",) if self.viscous != 0.0 else ()))
-        return replace(self, **{key: system.parameter(f"{name}.{key}", getattr(self, key)) for key in keys})
+        numbers = {key: (getattr(self, key), {"above" if key == "speed" else "at_least": 0.0}) for key in keys}
+        return replace(
+            self, **{key: system.parameter(f"{name}.{key}", x, **least) for key, (x, least) in numbers.items()}
+        )
 
 
 @dataclass(frozen=True)
@@ -102,10 +105,11 @@ def bound(system: System, name: str, key: str, value: Any) -> Any:
         return value.bind(system, f"{name}.{key}")
     if value is None or isinstance(value, Cone) or (callable(value) and not isinstance(value, ca.SX)):
         return value
-    number(f"contact {name!r}", key, value, at_least=0, at_most=1 if "restitution" in key else np.inf)
+    most = 1.0 if "restitution" in key else np.inf
+    number(f"contact {name!r}", key, value, at_least=0, at_most=most)
     if isinstance(value, ca.SX) and not system.is_constant(value):
         return value
-    return system.parameter(f"{name}.{key}", value)
+    return system.parameter(f"{name}.{key}", value, at_least=0, at_most=most)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ class StateSpace:
         self._parameters: dict[str, ca.SX] = {}
         self._values: dict[str, ca.SX] = {}
         self._numbers_of: dict[str, float] = {}  # the free parameters among them
+        self._ranges: dict[str, dict[str, float]] = {}  # bounds as `given.number` takes them, of those that have some
         self._all_values: np.ndarray | None = None  # see `parameter_array`
         self._reads: list[ca.SX] | None = None  # see `reading`
         self._u_own: list[ca.SX] = []
@@ -242,20 +243,30 @@ class StateSpace:
 
     # -- parameters ---------------------------------------------------------------------------------------------------
 
-    def parameter(self, name: str, value: Scalar) -> ca.SX:
+    def parameter(
+        self, name: str, value: Scalar, *, above: float = -np.inf, at_least: float = -np.inf, at_most: float = np.inf
+    ) -> ca.SX:
         """Declare a named parameter; return its symbol. Its value is an input of the compiled kernels.
 
-        A value may be an expression of other parameters; it then follows them.
+        A value may be an expression of other parameters; it then follows them. Values outside of the range, here or in a run,
+        are refused.
+
+        >>> StateSpace("ball").parameter("radius", 0.1, above=0)
+        SX(radius)
         """
         text(f"{self.name}: parameter", name)
         if name in self._parameters:
             raise ModelError(f"{self.name}: parameter {name!r} is declared twice")
         self._refuse_name("parameter", name)
         given = _scalar(value, f"{self.name}: parameter {name!r}")
-        if not given.is_constant():
+        if given.is_constant():
+            number(self.name, f"parameter {name!r}", float(given), above=above, at_least=at_least, at_most=at_most)
+        else:
             self._require_known(given, f"parameter {name!r}", parameters_only=True)
         self._parameters[name] = ca.SX.sym(name)
         self._values[name], self._all_values = given, None
+        bounds = {"above": above, "at_least": at_least, "at_most": at_most}
+        self._ranges |= {name: bounds} if np.isfinite([*bounds.values()]).any() else {}
         if given.is_constant():
             self._numbers_of[name] = float(given)
         self._initial[self._parameters[name].__hash__()] = float(given) if given.is_constant() else given
@@ -293,15 +304,28 @@ class StateSpace:
                 raise ModelError(f"{self.name}: {unknown_name('parameter', name, values)}")
             if name not in values:
                 raise ModelError(f"{self.name}: parameter {name!r} follows from others and cannot be set")
-            values[name] = float(number(self.name, f"parameter {name!r}", value))
+            values[name] = self.parameter_value(name, value)
         if len(values) == len(self._parameters):  # none follows from others
             return values
         symbols, numbers = [self._parameters[n] for n in values], list(values.values())
         for name, value in self._values.items():
             if name not in values:
-                values[name] = float(ca.Function("value", symbols, [value])(*numbers))
+                follows = float(ca.Function("value", symbols, [value])(*numbers))
+                values[name] = self.parameter_value(name, follows, value) if name in self._ranges else follows
                 symbols, numbers = [*symbols, self._parameters[name]], [*numbers, values[name]]
         return {name: values[name] for name in self._parameters}
+
+    def parameter_value(self, name: str, value: Any, expression: ca.SX | None = None) -> float:
+        """A number for a parameter, if it is in its range. `expression`: of what it follows from.
+
+        >>> s = StateSpace("ball")
+        >>> _ = s.parameter("radius", 0.1, above=0)
+        >>> s.parameter_value("radius", -0.1)
+        Traceback (most recent call last):
+        stickslip.errors.ModelError: ball: parameter 'radius' = -0.1 must be a finite number > 0
+        """
+        others = "" if expression is None else f" (from {', '.join(repr(s.name()) for s in ca.symvar(expression))})"
+        return float(number(self.name, f"parameter {name!r}{others}", value, **self._ranges.get(name, {})))
 
     def parameter_array(self, changed: Mapping[str, float] | None = None) -> np.ndarray:
         """The same in an array; every run asks for it, most of them without a change."""

@@ -359,6 +359,7 @@ class System(WrittenEquations):
             for name in list(self._parameters)[known:]:
                 del self._initial[self._parameters[name].__hash__()], self._parameters[name], self._values[name]
                 self._numbers_of.pop(name, None)
+                self._ranges.pop(name, None)
             raise
 
 

@@ -247,6 +247,9 @@ def _columns(system: System, parameters: Any, q0: Any, u0: Any) -> dict[str, np.
             raise ModelError(f"{system.name}: parameter {name!r} follows from others and cannot be set")
         else:
             array = np.atleast_1d(array)
+            for each in array.min(initial=np.inf), array.max(initial=-np.inf):
+                if array.size:
+                    system.parameter_value(name, each)
         given[name] = array
     empty = [name for name, array in given.items() if not len(array)]
     if empty:

@@ -179,7 +179,7 @@ class Stepper:
     def _set(self, changed: Mapping[str, float]) -> None:
         if self._free and all(name in self._index and name not in self._checked for name in changed):
             for name, value in changed.items():
-                self._run.memory[self._index[name]] = number(self.system.name, f"parameter {name!r}", value)
+                self._run.memory[self._index[name]] = self.system.parameter_value(name, value)
                 self._changed[name] = float(value)
             return
         values = self._values(changed)

@@ -205,7 +205,7 @@ def _check_names(system: System, points: Sequence[SweepPoint]) -> None:
     """A name that no run can have is a mistake of the call; values are for each run to judge."""
     known = {"q0", "u0", *system.parameters}
     for name in dict.fromkeys(name for point in points for name in point if name not in known):
-        system.parameter_values({name: 0.0})
+        system.parameter_values({name: 1.0})
     for name, size in (("q0", system.n_q), ("u0", system.n_u)):
         for k, point in enumerate(points):
             if name in point and np.shape(point[name]) != (size,):

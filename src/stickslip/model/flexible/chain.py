@@ -27,6 +27,8 @@ from stickslip.model.described import Described
 from stickslip.model.given import number
 from stickslip.model.system import System
 
+DAMPINGS = ("mass_damping", "stiffness_damping")  # which may be zero, other numbers of a chain not
+
 
 class Node(Body):
     """A node of a chain: a body whose inertia belongs to the elements that meet there.
@@ -183,7 +185,7 @@ class Chain(Described):
         self.numbers: dict[str, Any] = dict(numbers)
         require_positive(where, **self.numbers)
         self.lengths, self._equal = _cut(where, length, elements), np.ndim(length) == 0
-        for key, value in (("mass_damping", mass_damping), ("stiffness_damping", stiffness_damping)):
+        for key, value in zip(DAMPINGS, (mass_damping, stiffness_damping), strict=True):
             number(where, key, value, at_least=0)
             if is_symbolic(value) or float(value) > 0.0:
                 self.numbers[key] = value
@@ -212,11 +214,14 @@ class Chain(Described):
 
     def declare(self, system: System, equations: Equations) -> None:
         """Parameters of the whole chain; nodes and elements become parts of the system."""
-        self.numbers = {key: system.parameter(f"{self.name}.{key}", value) for key, value in self.numbers.items()}
+        self.numbers = {
+            key: system.parameter(f"{self.name}.{key}", value, **{"at_least" if key in DAMPINGS else "above": 0.0})
+            for key, value in self.numbers.items()
+        }
         if self._equal:
-            lengths = [system.parameter(f"{self.name}.element_length", self.lengths[0])] * len(self.elements)
+            lengths = [system.parameter(f"{self.name}.element_length", self.lengths[0], above=0)] * len(self.elements)
         else:
-            lengths = [system.parameter(f"{e.name}.length", e.length) for e in self.elements]
+            lengths = [system.parameter(f"{e.name}.length", e.length, above=0) for e in self.elements]
         for node in self.nodes:
             system.add(node)
         for element, length in zip(self.elements, lengths, strict=True):

@@ -317,7 +317,7 @@ class RotorDisk(Described):
     def declare(self, system: System, equations: Equations) -> None:
         """Inertia."""
         for key in ("mass", "polar", "diametral"):
-            setattr(self, key, system.parameter(f"{self.name}.{key}", getattr(self, key)))
+            setattr(self, key, system.parameter(f"{self.name}.{key}", getattr(self, key), above=0))
         phi_y, v, (x_dot, y_dot, z_dot) = self.node.q[4], self.node.qdot[:3], self.node.qdot[3:]
         spin, tilting = x_dot - z_dot * sin(phi_y), y_dot**2 + (z_dot * cos(phi_y)) ** 2
         equations.kinetic_energy(self.mass / 2 * dot(v, v) + self.polar / 2 * spin**2 + self.diametral / 2 * tilting)
