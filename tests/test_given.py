@@ -268,9 +268,10 @@ def test_parameters_keep_the_ranges_of_their_parts(with_ranges, name):
 
 def test_ranges_hold_wherever_parameters_are_given():
     s = ss.System("ball")
-    R = s.parameter("R", 0.1, above=0, at_most=0.5)
+    R, g = s.parameter("R", 0.1, above=0, at_most=0.5), s.parameter("g", 9.81)
     q, _ = s.coordinates("x", initial=[1], velocity=[0])
     s.mass_matrix([[1.0]])
+    s.force([-g])
     s.contact(gap=q[0] - R, name="floor")
     message = r"parameter 'R' = -0.1 must be a finite number > 0 and <= 0.5"
     with pytest.raises(ss.ModelError, match=message):
@@ -278,7 +279,8 @@ def test_ranges_hold_wherever_parameters_are_given():
     with pytest.raises(ss.ModelError, match=message):
         ss.ensemble(s, 0.1, 0.1, parameters={"R": [0.1, -0.1]})
     with pytest.raises(ss.ModelError, match=message), ss.stepper(s, dt=0.1) as sim:
-        sim.set({"R": -0.1})
+        sim.set({"g": 5.0, "R": -0.1})
+    assert sim._changed == {}  # all or nothing
     with pytest.raises(ss.ModelError, match="parameter 'R' = 0.6"):
         s.assemble(parameters={"R": 0.6})
     with pytest.raises(ss.ModelError, match="parameter 'b' = 2.0 must be a finite number <= 1"):

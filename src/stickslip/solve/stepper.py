@@ -178,9 +178,10 @@ class Stepper:
 
     def _set(self, changed: Mapping[str, float]) -> None:
         if self._free and all(name in self._index and name not in self._checked for name in changed):
-            for name, value in changed.items():
-                self._run.memory[self._index[name]] = self.system.parameter_value(name, value)
-                self._changed[name] = float(value)
+            numbers = {name: self.system.parameter_value(name, value) for name, value in changed.items()}
+            for name, value in numbers.items():
+                self._run.memory[self._index[name]] = value
+            self._changed |= numbers
             return
         values = self._values(changed)
         check_mass(self._ready.numbering, self.t, self.q, values)
