@@ -377,6 +377,106 @@ def test_text_of_siconos(tmp_path):
         load_fclib(tmp_path / "c.dat")
 
 
+def test_a_text_that_is_no_problem_of_siconos_is_refused(tmp_path):
+    blocks = "3 1 1 3 3 1 1 1 3 3 2 1"  # one contact with one block
+    for words, why in {
+        "": "ends before its problem does",
+        "1 2 3": "ends before its problem does",
+        "3 1 0 3 0 3 3 1 0 0 0 1": "ends before its problem does",
+        "3 1 1 6 0": "1 contacts of 3 rows do not make a matrix of 6 rows",
+        "3 1000000000 1 3000000000 0": "do not make a matrix",
+        "3 1 2 3 0": "stored as kind 2; known are 0",
+        f"{blocks} 0 1 0": "ends before its problem does",
+        f"{blocks} 0 2 0": "its 1 blocks do not begin where 1 rows of blocks do",
+        f"{blocks} 0 1 7": "a block lies outside of 1 columns",
+        "2 1 0 2 0 2 2 1 0 0 1 nan 1 0.5": "d.dat: q is not finite",
+        "2 1 0 2 0 2 2 1 0 0 1 1 1 -0.5": "d.dat: mu = -0.5 is negative",
+    }.items():
+        (tmp_path / "d.dat").write_text(words)
+        with pytest.raises(ss.ResultFileError, match=why):
+            load_fclib(tmp_path / "d.dat")
+    (tmp_path / "d.dat").write_bytes(b"\xff\xfe")
+    with pytest.raises(ss.ResultFileError, match="not a frictional contact problem"):
+        load_fclib(tmp_path / "d.dat")
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """A function that loads a problem in FCLIB's format after some of its data were replaced."""
+
+    def load(problem, **data):
+        problem.save(tmp_path / "p.hdf5")
+        with h5py.File(tmp_path / "p.hdf5", "a") as file:
+            for key, value in data.items():
+                place = f"{next(iter(file))}/{key.replace('__', '/')}"
+                if place in file:
+                    del file[place]
+                file[place] = value
+        return load_fclib(tmp_path / "p.hdf5")
+
+    return load
+
+
+W_2 = [[2.0, 1.0], [1.0, 3.0]]
+
+
+@pytest.mark.parametrize(
+    "nz, i, p", [(-1, [0, 1, 0, 1], [0, 2, 4]), (-2, [0, 1, 0, 1], [0, 2, 4]), (4, [0, 1, 0, 1], [0, 0, 1, 1])]
+)
+def test_matrices_of_files_are_stored_by_columns_by_rows_or_as_triplets(stored, nz, i, p):
+    problem = contacts(W_2, [-1, 1], [0.3])
+    room = [2.0, 1.0, 1.0, 3.0, 7.0]  # FCLIB's nzmax may be larger than the number of entries
+    loaded = stored(problem, W__nz=nz, W__i=[*i, 9], W__p=p if nz < 0 else [*p, 9], W__x=room)
+    assert np.array_equal(loaded.W.toarray(), W_2)
+
+
+@pytest.mark.parametrize(
+    "data, why",
+    [
+        ({"W__i": [0, 77, 0, 1]}, r"p.hdf5: fclib_local/W: i has the index 77; indices go from 0 to 1"),
+        ({"W__i": [0, -1, 0, 1]}, "i has the index -1"),
+        ({"W__i": [0, 100_000_000, 0, 1], "W__nz": -2}, "i has the index 100000000"),
+        ({"W__i": [0, 1, 0, 2], "W__p": [0, 0, 1, 1], "W__nz": 4}, "i has the index 2"),
+        ({"W__i": [0, 1, 0, 1], "W__p": [0, 0, -1, 1], "W__nz": 4}, "p has the index -1"),
+        ({"W__i": [0, 1]}, "p must begin with 0, never fall and end with a number of entries, of which x and i have 2"),
+        ({"W__i": [0.0, 1.0, 0.0, 1.0]}, "W/i is not a row of whole numbers"),
+        ({"W__p": [0, -3, 4]}, "it goes from 0 to 4, and falls"),
+        ({"W__p": [1, 2, 4]}, "it goes from 1 to 4"),
+        ({"W__p": [0, 2, 100]}, "it goes from 0 to 100"),
+        ({"W__p": [0, 4]}, "p has 2 numbers, and 2 lines of a matrix need 3"),
+        ({"W__nz": 5}, "nz = 5 must be -1 .by columns., -2 .by rows. or a number of triplets, of which there are 3"),
+        ({"W__nz": -3}, "nz = -3 must be"),
+        ({"W__nz": np.zeros(0, int)}, "W/nz is empty"),
+        ({"W__m": 3}, "W has 3 x 2 entries, and the vectors of its problem need 2 x 2"),
+        ({"W__x": [1.0, np.nan, 1.0, 1.0]}, "W/x is not finite"),
+        ({"W__x": "text"}, "W/x is not a row of numbers"),
+        ({"vectors__q": [1.0, np.inf]}, "vectors/q is not finite"),
+        ({"vectors__q": [1.0]}, "W has 2 x 2 entries, and the vectors of its problem need 1 x 1"),
+        ({"vectors__mu": [0.3, 0.3]}, "p.hdf5: 2 rows and 2 contacts make 1 rows per contact"),
+        ({"vectors__mu": [-0.3]}, "p.hdf5: mu = -0.3 is negative"),
+        ({"vectors__radius": [0.3, 0.3]}, "vectors/radius has 2 numbers, and the problem needs 1"),
+        ({"vectors__radius": [-0.3]}, "vectors/radius has the number -0.3, which is too small"),
+        ({"vectors__units": [1.0]}, "vectors/units has 1 numbers, and the problem needs 2"),
+        ({"vectors__units": [1.0, 0.0]}, "vectors/units has the number 0, which is too small"),
+        ({"spacedim": 4}, "p.hdf5: dimension = 4 must be 2 or 3"),
+    ],
+)
+def test_a_file_with_wrong_data_is_refused_with_its_name_and_place(stored, data, why):
+    with pytest.raises(ss.ResultFileError, match=why):
+        stored(contacts(W_2, [-1, 1], [0.3]), **data)
+
+
+def test_matrices_between_bodies_contacts_and_joints_of_a_file_fit_each_other(stored):
+    for problem in (hung_box(), contacts(np.eye(3), [-1.0, 1.0, 0.5], [0.3], bilateral=1)):
+        key = "G" if problem.M is not None else "V"
+        assert stored(problem).n_rows == problem.n_rows
+        one_triplet = {f"{key}__nz": 1, f"{key}__x": [1.0], f"{key}__i": [999], f"{key}__p": [0]}
+        with pytest.raises(ss.ResultFileError, match=f"{key}: i has the index 999"):
+            stored(problem, **one_triplet)
+        with pytest.raises(ss.ResultFileError, match=f"{key} has .* entries, and the vectors of its problem need"):
+            stored(problem, **{f"{key}__m": 1})
+
+
 @pytest.mark.parametrize("solver", ["auto", *SOLVERS])
 @pytest.mark.parametrize("a, b", [(1e-155, 1), (1e-200, 1e80), (1e160, 1), (1, 1e-280), (1, 1e280), (1e-250, 1e-250)])
 def test_friction_holds_in_units_whose_squares_leave_the_range_of_numbers(solver, a, b):

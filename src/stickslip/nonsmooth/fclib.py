@@ -28,6 +28,7 @@ from stickslip.nonsmooth.cones import BALL, CONE, NORMAL, ZERO
 from stickslip.nonsmooth.problem import Problem, contacts, from_bodies
 
 COORDINATES, BY_COLUMNS, BY_ROWS = 0, -1, -2  # FCLIB's `nz`: the number of triplets, or one of these
+TINY = np.finfo(float).tiny
 
 
 def load_fclib(path: str | Path) -> Problem:
@@ -44,8 +45,13 @@ def load_fclib(path: str | Path) -> Problem:
         raise ResultFileError(f"{path}: there is no such file")
     if path.is_dir():
         raise ResultFileError(f"{path} is a folder; name a file in it")
-    if path.suffix == ".dat":
-        return _read_text(path)
+    try:
+        return _read_text(path) if path.suffix == ".dat" else _read_hdf5(path)
+    except OptionError as error:
+        raise ResultFileError(f"{path}: {error}") from error
+
+
+def _read_hdf5(path: Path) -> Problem:
     try:
         with h5py.File(path, "r") as file:
             if "fclib_local" in file:
@@ -60,20 +66,22 @@ def load_fclib(path: str | Path) -> Problem:
 
 
 def _local(group: Any, name: str) -> Problem:
-    W, q, mu = _matrix(group["W"]), group["vectors/q"][()], group["vectors/mu"][()]
-    bilateral = 0
+    q, mu = (_numbers_of(group, f"vectors/{key}") for key in ("q", "mu"))
+    W, bilateral = _matrix(group["W"], (q.size, q.size)), 0
     if "V" in group and "R" in group:
-        V, R, s = _matrix(group["V"]), _matrix(group["R"]), group["vectors/s"][()]
+        s = _numbers_of(group, "vectors/s")
+        V, R = _matrix(group["V"], (q.size, s.size)), _matrix(group["R"], (s.size, s.size))
         W, q, bilateral = sp.bmat([[W, V], [V.T, R]]), np.concatenate([q, s]), s.size
     problem = contacts(W, q, mu, dimension=_dimension(group), bilateral=bilateral, about=_about(group, name))
     return _with_ours(problem, group)
 
 
 def _global(group: Any, name: str) -> Problem:
-    M, H, f = _matrix(group["M"]), _matrix(group["H"]), group["vectors/f"][()]
-    w, mu, bilateral = group["vectors/w"][()], group["vectors/mu"][()], 0
+    f, w, mu = (_numbers_of(group, f"vectors/{key}") for key in ("f", "w", "mu"))
+    M, H, bilateral = _matrix(group["M"], (f.size, f.size)), _matrix(group["H"], (f.size, w.size)), 0
     if "G" in group:
-        G, b = _matrix(group["G"]), group["vectors/b"][()]
+        b = _numbers_of(group, "vectors/b")
+        G = _matrix(group["G"], (f.size, b.size))
         H, w, bilateral = sp.hstack([H, G]), np.concatenate([w, b]), b.size
     about, dimension = _about(group, name), _dimension(group)
     problem = from_bodies(M, H, f, mu, w=w, dimension=dimension, bilateral=bilateral, about=about)
@@ -82,15 +90,18 @@ def _global(group: Any, name: str) -> Problem:
 
 def _with_ours(problem: Problem, group: Any) -> Problem:
     """What FCLIB does not know, and other programs do not read: bounds of friction, units of rows, what is rounding in W."""
-    vectors = group["vectors"]
+    vectors, balls = group["vectors"], problem.laws.kind == BALL
     if "radius" in vectors:
-        problem.laws.radius[problem.laws.kind == BALL] = vectors["radius"][()]
-    units = vectors["units"][()] if "units" in vectors else None
-    return replace(problem, units=units, noise=float(group.attrs.get("noise", 0.0)))
+        problem.laws.radius[balls] = _numbers_of(vectors, "radius", int(balls.sum()), at_least=0.0)
+    units = _numbers_of(vectors, "units", problem.n_rows, at_least=TINY) if "units" in vectors else None
+    noise = float(group.attrs.get("noise", 0.0))
+    if not 0.0 <= noise < np.inf:
+        raise ResultFileError(f"{_where(group)}: its noise = {noise:g} must be a finite number >= 0")
+    return replace(problem, units=units, noise=noise)
 
 
 def _dimension(group: Any) -> int:
-    return int(np.ravel(group["spacedim"][()])[0])
+    return _count(group, "spacedim")
 
 
 def _about(group: Any, name: str) -> dict[str, str]:
@@ -102,14 +113,82 @@ def _about(group: Any, name: str) -> dict[str, str]:
     return about
 
 
-def _matrix(group: Any) -> sp.csc_matrix:
-    m, n, nz = (int(np.ravel(group[k][()])[0]) for k in ("m", "n", "nz"))
-    x, i, p = group["x"][()], group["i"][()], group["p"][()]
-    if nz == BY_COLUMNS:
-        return sp.csc_matrix((x, i, p), (m, n))
-    if nz == BY_ROWS:
-        return sp.csr_matrix((x, i, p), (m, n)).tocsc()
-    return sp.coo_matrix((x[:nz], (i[:nz], p[:nz])), (m, n)).tocsc()
+def _where(entry: Any) -> str:
+    """A group or a set of data, by its file and its name there."""
+    return f"{Path(entry.file.filename).name}: {entry.name.lstrip('/')}"
+
+
+def _array(group: Any, key: str, kinds: str, what: str) -> np.ndarray:
+    """A row of data whose type is one of these kinds of NumPy's; a number alone is a row of one."""
+    entry = group[key]
+    if not isinstance(entry, h5py.Dataset) or entry.dtype.kind not in kinds or entry.shape is None:
+        raise ResultFileError(f"{_where(entry)} is not a row of {what}")
+    return np.ravel(entry[()])
+
+
+def _numbers_of(group: Any, key: str, size: int | None = None, at_least: float = -np.inf) -> np.ndarray:
+    """Finite numbers, so many as are needed and none of them smaller than allowed."""
+    out = _array(group, key, "fiu", "numbers").astype(float)
+    if size is not None and out.size != size:
+        raise ResultFileError(f"{_where(group[key])} has {out.size} numbers, and the problem needs {size}")
+    if not np.isfinite(out).all():
+        raise ResultFileError(f"{_where(group[key])} is not finite")
+    if out.size and out.min() < at_least:
+        raise ResultFileError(f"{_where(group[key])} has the number {out.min():g}, which is too small for its meaning")
+    return out
+
+
+def _count(group: Any, key: str) -> int:
+    """A whole number that stands alone."""
+    out = _array(group, key, "iu", "whole numbers")
+    if not out.size:
+        raise ResultFileError(f"{_where(group[key])} is empty; it must be a whole number")
+    return int(out[0])
+
+
+def _matrix(group: Any, shape: tuple[int, int]) -> sp.csc_matrix:
+    """A matrix of this shape, by columns, by rows or as triplets. SciPy trusts its indices: wrong ones are refused here."""
+    where = _where(group)
+    m, n, nz = (_count(group, key) for key in ("m", "n", "nz"))
+    x, i, p = _numbers_of(group, "x"), *(_array(group, key, "iu", "whole numbers").astype(np.int64) for key in "ip")
+    if (m, n) != shape:
+        raise ResultFileError(
+            f"{where} has {m} x {n} entries, and the vectors of its problem need {shape[0]} x {shape[1]}"
+        )
+    if nz not in (BY_COLUMNS, BY_ROWS):
+        if not 0 <= nz <= min(x.size, i.size, p.size):
+            raise ResultFileError(
+                f"{where}: nz = {nz} must be {BY_COLUMNS} (by columns), {BY_ROWS} (by rows) or a number of triplets, of "
+                f"which there are {min(x.size, i.size, p.size)}"
+            )
+        x, i, p = x[:nz], i[:nz], p[:nz]
+        _require_inside(where, "i", i, m)
+        _require_inside(where, "p", p, n)
+        return sp.coo_matrix((x, (i, p)), shape).tocsc()
+    lines, across = (n, m) if nz == BY_COLUMNS else (m, n)
+    stored = _stored(where, p, lines, min(x.size, i.size))
+    x, i = x[:stored], i[:stored]
+    _require_inside(where, "i", i, across)
+    return sp.csc_matrix((x, i, p), shape) if nz == BY_COLUMNS else sp.csr_matrix((x, i, p), shape).tocsc()
+
+
+def _stored(where: str, p: np.ndarray, lines: int, most: int) -> int:
+    """How many entries a matrix has whose columns (or rows) begin at p; x and i may have room for more."""
+    if p.size != lines + 1:
+        raise ResultFileError(f"{where}: p has {p.size} numbers, and {lines} lines of a matrix need {lines + 1}")
+    if p[0] != 0 or (np.diff(p) < 0).any() or p[-1] > most:
+        raise ResultFileError(
+            f"{where}: p must begin with 0, never fall and end with a number of entries, of which x and i have {most}; it goes "
+            f"from {p[0]} to {p[-1]}{', and falls' if (np.diff(p) < 0).any() else ''}"
+        )
+    return int(p[-1])
+
+
+def _require_inside(where: str, key: str, indices: np.ndarray, size: int) -> None:
+    """Indices from 0 to size - 1."""
+    outside = indices[(indices < 0) | (indices >= size)]
+    if outside.size:
+        raise ResultFileError(f"{where}: {key} has the index {outside[0]}; indices go from 0 to {size - 1}")
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
@@ -223,31 +302,45 @@ def _write(group: Any, name: str, matrix: Any) -> None:
 
 def _read_text(path: Path) -> Problem:
     """Siconos' text: dimension, contacts, then W dense or as a sparse matrix of blocks (by columns), q and mu."""
-    words = iter(path.read_text(encoding="utf-8").split())
     try:
-        dimension, n, kind, size = (int(next(words)) for _ in range(4))
+        every = path.read_text(encoding="utf-8").split()
+        words = iter(every)
+        dimension, n, kind, size = [int(next(words)) for _ in range(4)]
+        if size != dimension * n or not 0 <= size <= len(every):  # before anything of this size is made
+            raise ResultFileError(f"{path}: {n} contacts of {dimension} rows do not make a matrix of {size} rows")
         next(words)
         if kind == 0:
             next(words), next(words)
             W: Any = _numbers(words, size * size).reshape(size, size).T
         elif kind == 1:
-            W = _sparse_blocks(words, dimension, size)
+            W = _sparse_blocks(words, dimension, n)
         else:
             raise ResultFileError(f"{path}: matrices are stored as kind {kind}; known are 0 (dense) and 1 (blocks)")
         q, mu = _numbers(words, size), _numbers(words, n)
-    except (StopIteration, ValueError) as error:
-        raise ResultFileError(f"{path} is not a frictional contact problem in Siconos' text format") from error
+    except StopIteration:
+        raise ResultFileError(
+            f"{path} ends before its problem does: it is cut off, or not a frictional contact problem in Siconos' text format"
+        ) from None
+    except ValueError as error:
+        raise ResultFileError(f"{path} is not a frictional contact problem in Siconos' text format: {error}") from error
+    except OSError as error:
+        raise ResultFileError(f"{path} cannot be read: {error}") from error
     return contacts(W, q, mu, dimension=dimension, about={"file": path.name})
 
 
-def _sparse_blocks(words: Iterator[str], dimension: int, size: int) -> sp.csr_matrix:
-    count, rows, columns = (int(next(words)) for _ in range(3))
+def _sparse_blocks(words: Iterator[str], dimension: int, n: int) -> sp.csr_matrix:
+    """A matrix of n x n blocks, row by row of blocks."""
+    count, rows, columns = [int(next(words)) for _ in range(3)]
     for _ in range(rows + columns):
         next(words)
     n_begin, n_index = int(next(words)), int(next(words))
-    begin = [int(next(words)) for _ in range(n_begin)]
+    begin = np.array([int(next(words)) for _ in range(n_begin)])
     index = [int(next(words)) for _ in range(n_index)]
-    W, row = sp.lil_matrix((size, size)), 0
+    if n_begin != n + 1 or begin[0] != 0 or (np.diff(begin) < 0).any() or not begin[-1] == count <= n_index:
+        raise ValueError(f"its {count} blocks do not begin where {n} rows of blocks do")
+    if any(not 0 <= j < n for j in index):
+        raise ValueError(f"a block lies outside of {n} columns of blocks")
+    W, row = sp.lil_matrix((dimension * n, dimension * n)), 0
     for e in range(count):
         while begin[row + 1] <= e:
             row += 1
