@@ -600,6 +600,52 @@ def test_laws_by_pairs_of_materials_are_named():
         ss.solve(system, 0.01, 1e-3, parameters={"touch.friction[ice, rock]": -1.0}, progress=False)
 
 
+def test_a_pair_of_materials_has_one_law():
+    twice = {("ice", "rock"): 0.3, ("rock", "ice"): 0.1, "ice": 0.1, "rock": 0.2}
+    with pytest.raises(ModelError, match="friction of 'ice' with 'rock' is given twice, as 0.3 and as 0.1; the order"):
+        sliding(twice)
+    with pytest.raises(ModelError, match="friction of 'ice' with 'ice' is given twice, as 0.1 and as 0.2"):
+        sliding({("ice", "rock"): 0.3, "ice": 0.1, ("ice", "ice"): 0.2, "rock": 0.2})
+    sliding({**twice, ("rock", "ice"): 0.3})  # the same number twice says the same
+    s = ss.System("parameters")
+    ball, mu, nu = (
+        s.add(ss.PointMass("ball", mass=1.0, position=[0, 1])),
+        s.parameter("mu", 0.3),
+        s.parameter("nu", 0.3),
+    )
+    shapes = {"ice": ss.Sphere(ball.point(), 0.1), "rock": ss.Line([0, 0], [0, 1])}
+    ss.Collisions("touch", shapes, friction={("ice", "rock"): mu, ("rock", "ice"): mu})
+    for other in (nu, 0.3):
+        with pytest.raises(ModelError, match="is given twice, as mu and as "):
+            ss.Collisions("touch", shapes, friction={("ice", "rock"): mu, ("rock", "ice"): other})
+
+
+def test_laws_are_needed_for_materials_that_can_meet():
+    """Not for two shapes of one body, or of the ground."""
+    s = ss.System("one ball on a table")
+    balls = [
+        s.add(ss.PlanarBody(n, mass=1, inertia=1, position=[x, 0.1], velocity=[1, 0])) for n, x in (("a", 0), ("b", 3))
+    ]
+    skins, table = [ss.Sphere(ball.point(), 0.1) for ball in balls], ss.Line([0, 0], [0, 1])
+    wall = ss.Line([-9, 0], [1, 0])
+    one = ss.Collisions("c", {"rubber": skins[0], "steel": [table, wall]}, friction={("rubber", "steel"): 0.3})
+    s.add(ss.Gravity([0, -G]))
+    s.add(one)
+    assert [name for name in s.parameters if "friction" in name] == ["c.friction[rubber, steel]"]
+    assert solve(s, 0.01, 1e-3).u[-1, 0] == pytest.approx(1 - 0.3 * G * 0.01)
+    for shapes, friction, words in (
+        ({"rubber": skins, "steel": table}, {("rubber", "steel"): 0.3}, "'rubber' with 'rubber' is missing"),
+        (
+            {"rubber": skins[0], "steel": table},
+            {"rubber": 0.3},
+            r"missing, and .* give friction={..., \('rubber', 'steel'\):",
+        ),
+        ({"rubber": skins[0], "steel": skins[1]}, {}, "friction of 'rubber' with 'steel' is missing"),
+    ):
+        with pytest.raises(ModelError, match=words):
+            ss.Collisions("c", shapes, friction=friction)
+
+
 def test_friction_may_be_a_parameter_of_the_system():
     """A sliding ball slows down with mu g."""
     for mu in (0.3, 0.1):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
 from stickslip.errors import ModelError
@@ -31,7 +32,7 @@ class Collisions:
 
     shapes: shapes of bodies and of the ground, or bodies that carry their shapes (see `solid`). To give materials, a mapping
     from the name of a material to its shapes. friction, restitution and tangential_restitution are numbers, or mappings from
-    pairs of materials to numbers; all of them are parameters of the system.
+    pairs of materials that can meet to numbers; all of them are parameters of the system.
 
     Shapes of one body, of two fixed bodies, and of two bodies that a joint connects never touch, unless `joined` asks for the
     last; `ignore` lists further pairs of shapes or bodies. `skin` is the distance from which on a pair is watched, whatever
@@ -144,7 +145,7 @@ class Collisions:
         if not isinstance(given, Mapping):
             value = _coefficient(where, key, given, most)
             return dict.fromkeys(every, value)
-        table = {}
+        table: dict[tuple[int, int], Scalar] = {}
         for pair, value in given.items():
             names = (pair, pair) if isinstance(pair, str) else _pair(where, pair)
             for name in names:
@@ -158,12 +159,29 @@ class Collisions:
                         f"{where}: {key} names the material {name!r}; there are {', '.join(map(repr, self.materials))}"
                     )
             i, j = sorted(self.materials.index(name) for name in names)
-            table[i, j] = _coefficient(where, f"{key} of {names}", value, most)
-        missing = [pair for pair in every if pair not in table]
-        if missing:
-            i, j = missing[0]
-            raise ModelError(f"{where}: {key} of {self.materials[i]!r} with {self.materials[j]!r} is missing")
+            law = _coefficient(where, f"{key} of {names}", value, most)
+            if not _same(table.setdefault((i, j), law), law):
+                a, b = self.materials[i], self.materials[j]
+                raise ModelError(
+                    f"{where}: {key} of {a!r} with {b!r} is given twice, as {table[i, j]} and as {law}; the order of a pair "
+                    "does not matter, leave one of them out"
+                )
+        self._require_all(where, key, [pair for pair in every if pair not in table])
         return table
+
+    def _require_all(self, where: str, key: str, missing: list[tuple[int, int]]) -> None:
+        """A law is needed for materials that can meet: not for those that one body has alone, or the ground."""
+        bodies: list[set[int]] = [set() for _ in self.materials]
+        for shape, k in zip(self.shapes, self.material, strict=True):
+            bodies[k].add(0 if isinstance(shape.body, Ground) else id(shape.body))
+        for i, j in missing:
+            if len(bodies[i] | bodies[j]) > 1:
+                a, b = self.materials[i], self.materials[j]
+                pair = f"{a!r}" if i == j else f"({a!r}, {b!r})"
+                raise ModelError(
+                    f"{where}: {key} of {a!r} with {b!r} is missing, and bodies of them can meet; give {key}={{..., {pair}: "
+                    "a number}"
+                )
 
     def _places(self, where: str, given: Any) -> list[int]:
         """A shape, or all shapes of a body, by their numbers."""
@@ -195,6 +213,13 @@ def _coefficient(where: str, what: str, given: Any, most: float) -> Scalar:
             "these contacts one by one with Contact(..., friction=, restitution=), which takes functions"
         )
     return number(where, what, given, at_least=0, at_most=most)
+
+
+def _same(first: Scalar, second: Scalar) -> bool:
+    """Whether two coefficients are one number, or one expression."""
+    if is_symbolic(first) or is_symbolic(second):
+        return is_symbolic(first) and is_symbolic(second) and bool(ca.is_equal(first, second, 9))
+    return bool(first == second)
 
 
 def _pair(where: str, given: Any) -> tuple[Any, Any]:
