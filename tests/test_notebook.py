@@ -65,6 +65,20 @@ def test_a_part_is_printed_as_it_was_made():
     assert repr(ss.ground) == "ground"
 
 
+def test_collisions_are_printed_with_their_laws():
+    """Also where one is a parameter of the system, which is no number before the part belongs to it."""
+    s = ss.System("ball")
+    ball, mu = s.add(ss.PointMass("ball", mass=1, position=[0, 1])), s.parameter("mu", 0.3)
+    shapes = {"ice": ss.Sphere(ball.point(), 0.1), "rock": ss.Line([0, 0], [0, 1])}
+    one = ss.Collisions("c", list(shapes.values()), friction=mu)
+    assert repr(one) == "Collisions('c', 2 shapes, friction=mu)"
+    s.add(one)
+    assert repr(one) == "Collisions('c', 2 shapes, friction=0.3)"
+    assert "Collisions" in s._repr_html_()
+    table = ss.Collisions("c", shapes, friction={("ice", "rock"): mu}, restitution=0.5)
+    assert repr(table) == "Collisions('c', 2 shapes, friction={('ice', 'rock'): mu}, restitution=0.5)"
+
+
 def test_no_part_is_printed_as_an_address():
     for system in (machine(), ss.benchmarks.rotor(), ss.benchmarks.slider_crank(parts=True)):
         for part in system.parts:

@@ -11,6 +11,7 @@ import numpy as np
 from stickslip.errors import ModelError
 from stickslip.math import Scalar, is_symbolic
 from stickslip.model.declaration import Equations, check_law_value
+from stickslip.model.described import Described, shown
 from stickslip.model.frames import Carrier, Ground, Point
 from stickslip.model.geometry import Box, Capsule, Cavity, Cylinder, Disk, Ellipsoid, Graph, Line, Plane, Sphere
 from stickslip.model.given import flag, number, text
@@ -27,7 +28,7 @@ MANY = 50_000  # bodies
 DETECTS = "parts that detect"  # what a system keeps
 
 
-class Collisions:
+class Collisions(Described):
     """All contacts between these shapes, found at every step.
 
     shapes: shapes of bodies and of the ground, or bodies that carry their shapes (see `solid`). To give materials, a mapping
@@ -36,7 +37,7 @@ class Collisions:
 
     Shapes of one body, of two fixed bodies, and of two bodies that a joint connects never touch, unless `joined` asks for the
     last; `ignore` lists further pairs of shapes or bodies. `skin` is the distance from which on a pair is watched, whatever
-    its speed; by default 2 % of the smallest shape.
+    its speed; by default 2 % of the smallest shape. There may be up to 50 000 bodies.
 
     >>> import stickslip as ss
     >>> s = ss.System("two balls in a ring")
@@ -90,10 +91,14 @@ class Collisions:
         self.ignored = [tuple(self._places(where, x) for x in _pair(where, pair)) for pair in ignore]
 
     def __repr__(self) -> str:
-        laws = "".join(
-            f", {key}={value}" for key, value in self.given.items() if isinstance(value, Mapping) or value != 0
-        )
+        laws = "".join(f", {key}={self._shown(value)}" for key, value in self.given.items() if not _same(value, 0.0))
         return f"Collisions({self.name!r}, {len(self.shapes)} shapes{laws})"
+
+    def _shown(self, given: Any) -> str:
+        """A law as it was given; a parameter of the system by its number."""
+        if isinstance(given, Mapping):
+            return f"{{{', '.join(f'{pair!r}: {shown(self._number(x))}' for pair, x in given.items())}}}"
+        return shown(self._number(given))
 
     def declare(self, system: System, equations: Equations) -> None:
         """Check that its bodies belong to the system, and make its laws parameters; contacts come later."""
@@ -215,7 +220,7 @@ def _coefficient(where: str, what: str, given: Any, most: float) -> Scalar:
     return number(where, what, given, at_least=0, at_most=most)
 
 
-def _same(first: Scalar, second: Scalar) -> bool:
+def _same(first: Any, second: Any) -> bool:
     """Whether two coefficients are one number, or one expression."""
     if is_symbolic(first) or is_symbolic(second):
         return is_symbolic(first) and is_symbolic(second) and bool(ca.is_equal(first, second, 9))
