@@ -197,20 +197,51 @@ def test_restitution_is_given_up_in_the_steps_that_need_it_alone():
     np.testing.assert_allclose(both["other.z"], alone["other.z"], atol=1e-9)
 
 
-@pytest.mark.parametrize("method", ["moreau", "rattle"])
-def test_contacts_that_jam_for_another_reason_are_named(method):
-    """Walls of a groove that move towards each other, with a mass between them: nothing can give way."""
-    s, a = ss.System("press"), 0.3
-    (x, _, z), u = s.coordinates("x y z", initial=[0, 0, 1e-3], velocity=[0, 0, 0])
+def press(tilt: float, mu: float, e: float, space: bool = True) -> ss.System:
+    """A mass in a groove whose walls, tilted by an angle, move towards each other."""
+    s = ss.System("press")
+    (x, y, z), u = s.coordinates("x y z", initial=[0, 0, 1e-3], velocity=[0, 0, 0])
     s.kinetic_energy((u[0] ** 2 + u[1] ** 2 + u[2] ** 2) / 2)
     for name, side in (("left", 1), ("right", -1)):
-        gap = side * np.cos(a) * x + np.sin(a) * z - 0.1 * s.time
-        slip = [side * np.sin(a) * u[0] - np.cos(a) * u[2], u[1]]
-        s.contact(gap=gap, slip=slip, friction=1.0, restitution=0.5, name=name)
+        gap = side * np.cos(tilt) * x + np.sin(tilt) * z + 1e-3 - 0.1 * s.time
+        slip = [side * np.sin(tilt) * u[0] - np.cos(tilt) * u[2], u[1]]
+        s.contact(gap=gap, slip=slip if space else slip[0], friction=mu, restitution=e, name=name)
+    return s
+
+
+@pytest.mark.parametrize("e, and_so_on", [(0.5, ", or no restitution of these contacts"), (0.0, "")])
+@pytest.mark.parametrize("method", ["moreau", "rattle"])
+def test_contacts_that_jam_for_another_reason_are_named(method, e, and_so_on):
+    """Nothing can give way where friction holds the mass between the walls."""
+    words = rf"contacts jam: friction can hold.*Not closed: (left, right|right, left)\. Less friction helps{and_so_on}\. The"
+    with pytest.raises(ss.ConvergenceError, match=words):
+        ss.solve(press(0.3, 1.0, e), 0.1, 1e-3, method=method, progress=False)
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.3])
+@pytest.mark.parametrize("space", [False, True])
+def test_advice_for_a_step_without_solution_names_what_is_to_blame(mu, space):
+    """Parallel walls leave no way out, whatever their friction; without it no word is lost about it."""
     with pytest.raises(
-        ss.ConvergenceError, match=r"contacts jam.*Not closed: (left, right|right, left)\. Less friction"
-    ):
-        ss.solve(s, 0.1, 1e-3, method=method, progress=False)
+        ss.ConvergenceError, match="A smaller dt may help, or on_failure='subdivide' for single steps"
+    ) as error:
+        ss.solve(press(0.0, mu, 0.0, space), 0.1, 1e-3, method="rattle", progress=False)
+    told = str(error.value)
+    assert "does not help" not in told
+    assert "restitution" not in told
+    assert "friction" not in told
+
+
+def test_a_smaller_step_helps_a_ball_that_comes_to_a_corner():
+    """It passes one face of a tetrahedron and enters by another; what a long step sees of both has no solution."""
+    corners = 0.1 * np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)])
+    s, at, v = ss.System("corner"), [0.02272751, 0.14865765, -0.06147389], [3.24383658, -6.6912863, 2.95029014]
+    ball = s.add(ss.PointMass("ball", mass=1, position=at, velocity=v))
+    skin = ss.Sphere(ball.point(), 0.002)
+    s.add(ss.Collisions("c", [skin, ss.Polyhedron(ss.ground, corners)], restitution=0.5))
+    with pytest.raises(ss.ConvergenceError, match=r"A smaller dt may help.*, or another geometry\. The"):
+        ss.solve(s, 0.04, 1e-3, progress=False)
+    assert np.linalg.norm(ss.solve(s, 0.04, 1e-4, progress=False).u[-1]) < np.linalg.norm(v)
 
 
 def test_far_contacts_have_no_part_in_a_step_that_cannot_be_solved():

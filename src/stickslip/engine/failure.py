@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from stickslip.engine.fields import SPACES
+from stickslip.nonsmooth.cones import BALL, CONE
 
 if TYPE_CHECKING:
     from stickslip.engine.layout import Layout
     from stickslip.engine.rescue import Rescue
     from stickslip.engine.tables import Tables
+    from stickslip.nonsmooth.problem import Problem
 
 NEWTON = "newton"  # the solver of the compiled loop
 ROUND_OFF = 1e-12  # of a residual: what is smaller may be due to rounding
@@ -34,7 +37,7 @@ class Failure(NamedTuple):
 class Reached(NamedTuple):
     """How far a stage came that was not solved; `halved`: whether it is a part of a step that was subdivided.
 
-    solver: the only one that was asked, or "auto".
+    solver: the only one that was asked, or "auto". bounces: whether contacts have restitution, so that advice may name it.
     """
 
     stage: str
@@ -45,6 +48,7 @@ class Reached(NamedTuple):
     halved: bool
     solver: str
     far: bool  # a solution was found, but the step cannot reach it (`far_roots`)
+    bounces: bool = True
 
 
 def jam_in(trouble: Rescue) -> np.ndarray | None:
@@ -56,6 +60,23 @@ def jam_in(trouble: Rescue) -> np.ndarray | None:
     return out
 
 
+def friction_prevents(problem: Problem | None) -> bool:
+    """Whether a linearised problem without solution has friction, and a solution without it.
+
+    Else its geometry is to blame, which a step sees linearised: shorter ones may help, and less friction does not.
+    """
+    from stickslip.nonsmooth.solvers import solve
+
+    if problem is None:
+        return False
+    laws = problem.laws
+    if not ((laws.kind == CONE) | ((laws.kind == BALL) & ((laws.mu > 0.0) | (laws.radius > 0.0)))).any():
+        return False
+    kind, zero = np.where(laws.kind == CONE, BALL, laws.kind), np.zeros(laws.mu.size)
+    smooth = laws._replace(kind=kind, mu=zero, radius=zero)
+    return solve(replace(problem, laws=smooth, cones=())).converged
+
+
 def failure_of(
     reached: Reached, trouble: Rescue | None, rows: tuple[tuple[str, int], ...], jam: bool = False
 ) -> Failure:
@@ -63,7 +84,7 @@ def failure_of(
 
     jam: `rows` are contacts that jam.
     """
-    stage, t_1, residual, tolerance, count, halved, solver, far = reached
+    stage, t_1, residual, tolerance, count, halved, solver, far, bounces = reached
     smaller = "a smaller dt may help" + ("" if halved else ", or on_failure='subdivide' for single steps")
     if (
         residual < tolerance and not far
@@ -82,22 +103,31 @@ def failure_of(
     tried += f", and by {', '.join(names)} on the linearised problem" if names else ""
     if solver not in ("auto", NEWTON):
         tried = f"by {solver} on the linearised problem"
+    rubs = (trouble.no_solution or jam) and friction_prevents(trouble.problem)
     if trouble.no_solution and stage.endswith("accelerations"):  # a linear problem: enumeration is a proof
-        what = "no acceleration exists here: every normal force would press a sliding contact into its obstacle "
-        what += f"(Painlevé's paradox). Residual of the {words} {number} (tolerance {tolerance:g})"
+        why = (
+            ": every normal force would press a sliding contact into its obstacle (Painlevé's paradox)" if rubs else ""
+        )
+        what = f"no acceleration exists here{why}. Residual of the {words} {number} (tolerance {tolerance:g})"
         tried += ", proved by enumeration of all modes"
-        remedy = "less friction does, or a method without accelerations, such as rattle"
+        remedy = f"{'less friction' if rubs else 'another geometry'} helps, or a method without accelerations, such as rattle"
     elif trouble.no_solution:
         tried += "; its linearised problem has no solution, which enumeration of all modes proves"
-        remedy = (
-            "a smaller dt does not help; less friction, another geometry or an impact law with other restitution does"
-        )
-    elif jam:
+        other = "less friction, another geometry or an impact law with other restitution does"
+        other = other if bounces else "less friction or another geometry does"
+        remedy = f"a smaller dt does not help; {other}" if rubs else f"{smaller}, or another geometry"
+    elif jam and rubs:
         tried += (
             "; contacts jam: friction can hold forces of any size between them, while the step asks them to separate, and no "
             "velocities can, so that a solution need not exist"
         )
-        remedy = "less friction helps, or no restitution of these contacts"
+        remedy = f"less friction helps{', or no restitution of these contacts' if bounces else ''}"
+    elif jam:
+        tried += (
+            "; contacts press against each other: forces of any size between them are in balance, while the step asks them to "
+            "separate, and no velocities can"
+        )
+        remedy = f"{smaller}, or more room between them"
     elif trouble.repeats:
         tried += "; contacts that are closed, or slip, do not stay so, and vice versa: such sets of contacts repeat"
         remedy = f"{smaller}, or a method that decides about contacts once in a stage, such as rattle"

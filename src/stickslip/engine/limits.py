@@ -28,6 +28,7 @@ from stickslip.engine.numbering import Kind, Numbering
 from stickslip.engine.tables import INDEX
 from stickslip.engine.watch import STRIDE, TOUCH, MassGroup, RowLayout, Watch, law_function, row_layout
 from stickslip.errors import ModelError
+from stickslip.model.collisions import collisions_of
 from stickslip.model.declaration import check_law_value
 
 INDEFINITE = 1e-12  # of the largest eigenvalue: a smaller negative one may be due to rounding
@@ -345,3 +346,19 @@ def judge(
         if guess is not None:
             failure = failure._replace(remedy=f"If it goes on like this, {guess.message}: {guess.remedy}", final=True)
     return failure, len(motion.t)
+
+
+def may_bounce(numbering: Numbering, t: float, q: np.ndarray, parameters: np.ndarray) -> bool:
+    """Whether a contact has restitution: one of those that are declared, or all that are detected."""
+    for kind in numbering.part_kinds:
+        e_N = kind.type.expressions.e_N
+        if e_N.numel() and (
+            ca.depends_on(e_N, kind.type.expressions.u) or numbering.evaluate(kind, "e_N", t, q, parameters).any()
+        ):
+            return True
+    detects = collisions_of(system := numbering.model.system)
+    if detects is None:
+        return False
+    return bool(
+        detects.law_values(dict(zip(system.parameter_symbols(), parameters.tolist(), strict=False)))[:, :, 1].any()
+    )

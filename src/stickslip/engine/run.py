@@ -16,7 +16,7 @@ from stickslip.engine.detected import own_tables
 from stickslip.engine.failure import Failure, Reached, failure_of, jam_in, unclosed
 from stickslip.engine.fields import DT, Q_0, RESULTS, T_0, T_1, U_0, Field
 from stickslip.engine.jams import CARRIES
-from stickslip.engine.limits import judge, limits_of
+from stickslip.engine.limits import judge, limits_of, may_bounce
 from stickslip.engine.narrow import narrow_record, widened
 from stickslip.engine.program import Program
 from stickslip.engine.runs import CHUNK_ROWS, ROUNDING, Keep, Rows, Start, row_plan
@@ -325,6 +325,11 @@ class ProgramRun(LoopCalls):
         if self.done:
             self.program.kept[PACE] = self.seconds / self.done
 
+    def _bounces(self) -> bool:
+        """Whether contacts have restitution."""
+        q = self.memory[self.program.layout.places(Q_0)]
+        return may_bounce(self.program.numbering, self.t, q, self._parameters)
+
     def _describe(self, failed: int, row: int) -> Failure:
         residual, count, trouble = float(self._residuals[row, failed]), self._iterations[row, failed], self._trouble
         t_1, tolerance = float(self.memory[self.clock.t_1]), self.options.tolerance
@@ -337,6 +342,7 @@ class ProgramRun(LoopCalls):
             self.subdivides,
             self.solver,
             bool(self.work.signals[FAR]),
+            trouble is not None and self._bounces(),
         )
         layout, errors = self.program.layout, None if trouble is None else trouble.errors
         jam = None if trouble is None else jam_in(trouble)
