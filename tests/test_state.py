@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -89,6 +91,30 @@ def test_states_fit_what_they_continue():
         ss.solve(ball, 0.05, 1e-2, start=state)
     with pytest.raises(ss.OptionError, match="start.q has shape"):
         ss.solve(ss.benchmarks.slider_crank(), 1.0, 1e-2, start=state)
+
+
+@pytest.mark.parametrize("method", ["rattle", "generalized-alpha", "half-explicit-adaptive", "event-driven"])
+def test_states_that_were_made_by_hand_are_complete(method):
+    ball = ss.benchmarks.bouncing_ball()
+    state = ss.solve(ball, 0.1, 1e-2, method=method, progress=False).state
+    name, array = next(iter(state.memory.items()))
+    for changed, words in (
+        ({"memory": {}}, r"has no '\w+' in its memory, which method .* reads; take a state as a run gives it"),
+        ({"step": -5}, "whose step = -5 must be a whole number >= 0, the steps since t_start"),
+        ({"step": 1.5}, "whose step = 1.5 must be a whole number"),
+        ({"t": np.nan}, "whose t = nan must be a finite number"),
+        ({"t_start": np.inf}, "whose t_start = inf must be a finite number"),
+        ({"memory": {**state.memory, name: np.append(array, 0.0)}}, rf"has '{name}' of shape \(\d,\) in its memory"),
+    ):
+        with pytest.raises(ss.OptionError, match=words):
+            ss.solve(ball, 1.0, 1e-2, method=method, start=replace(state, **changed), progress=False)
+
+
+def test_steppers_go_back_to_complete_states_only():
+    with ss.stepper(ss.benchmarks.bouncing_ball(), 1e-2) as sim:
+        for changed, words in (({"memory": {}}, "in its memory"), ({"step": -5}, "whose step = -5")):
+            with pytest.raises(ss.OptionError, match=words):
+                sim.state = replace(sim.state, **changed)
 
 
 @pytest.mark.parametrize("method", ["rattle", "half-explicit-adaptive", "event-driven"])

@@ -68,7 +68,7 @@ class ProgramRun(LoopCalls):
             further = 1 + sum(self.columns[each.name] for each in RESULTS)
             self.first_row[further:] = self.memory[self.record[further:]]
         else:
-            extras = [start.state.memory[each.name][: self.columns[each.name]] for each in extra]
+            extras = [start.state.kept(each.name)[: self.columns[each.name]] for each in extra]
             nothing = np.zeros(sum(self.columns[each.name] for each in RESULTS[2:]))
             self.first_row[:] = np.concatenate([[start.state.t], start.state.q, start.state.u, nothing, *extras])
             self.state = start.state
@@ -144,9 +144,10 @@ class ProgramRun(LoopCalls):
 
     @state.setter
     def state(self, state: State) -> None:
+        kept = {each: state.kept(each.name, self.memory[places].shape) for each, places in self.remembered.items()}
         self._awake()
         for each, places in self.remembered.items():
-            self.memory[places] = state.memory[each.name]
+            self.memory[places] = kept[each]
         self.memory[self.clock.t_1] = state.t
         self.row = self.first_row.copy()
         self.row[: 1 + state.q.size + state.u.size] = np.concatenate([[state.t], state.q, state.u])

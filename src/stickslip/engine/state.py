@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stickslip.errors import OptionError
+
 
 @dataclass(frozen=True, eq=False)
 class State:
@@ -36,6 +38,21 @@ class State:
 
     def __repr__(self) -> str:
         return f"<State of {self.method} at t = {self.t:g}, after {self.step} steps of {self.dt:g}>"
+
+    def kept(self, name: str, shape: tuple[int, ...] | None = None) -> np.ndarray:
+        """A field of the memory, of this shape if it is known; states that were made by hand may lack it."""
+        if name not in self.memory:
+            raise OptionError(
+                f"start = {self!r} has no {name!r} in its memory, which method {self.method!r} reads; take a state as a run "
+                "gives it, or begin anew with q0=state.q, u0=state.u and t_start=state.t"
+            )
+        array = self.memory[name]
+        if shape is not None and np.shape(array) != shape:
+            raise OptionError(
+                f"start = {self!r} has {name!r} of shape {np.shape(array)} in its memory, and this system needs {shape}; take "
+                "a state of a run of this system"
+            )
+        return array
 
     def same(self, other: State) -> bool:
         """Whether two states are equal bit for bit."""

@@ -77,15 +77,15 @@ class EventRun:
 
     @state.setter
     def state(self, state: State) -> None:
-        c, m = self.course, state.memory
+        c = self.course
         c.y = np.concatenate([state.q, state.u, np.zeros(sum(c.percussions))])
-        c.modes = Modes(m["closed"].copy(), m["stick"].copy(), m["direction"].copy())
-        self._step, c.scale, events, self._last_event = m["numbers"].tolist()
-        self._events, c.floor = int(events), m["floor"].copy()
-        if "contacts" in m:  # not in files of earlier versions
-            c.masses = Masses(m["contacts"].copy(), m["elements"].copy())
+        c.modes = Modes(**{name: state.kept(name, own.shape).copy() for name, own in vars(c.modes).items()})
+        self._step, c.scale, events, self._last_event = state.kept("numbers", (4,)).tolist()
+        self._events, c.floor = int(events), state.kept("floor").copy()
+        if "contacts" in state.memory:  # not in files of earlier versions
+            c.masses = Masses(state.kept("contacts").copy(), state.kept("elements").copy())
         for routine in c.problems.all:
-            routine.start = m[routine.name]
+            routine.start = state.kept(routine.name)
         c.t, self.first, self.done = state.t, state.step, 0
 
     def step(self, count: int) -> Rows:

@@ -25,7 +25,7 @@ from stickslip.schemes.spec import label, scheme_of
 from stickslip.solution import Solution
 from stickslip.solve.alarm import warn_of_jams
 from stickslip.solve.checks import check_capability, check_start, checked_parameters
-from stickslip.solve.continued import continued
+from stickslip.solve.continued import continued, require_times
 from stickslip.solve.controllers import Controllers, SampledController
 from stickslip.solve.detecting import DetectingRun
 from stickslip.solve.half_turns import warn_of_half_turns
@@ -144,6 +144,7 @@ class Stepper:
             raise OptionError(
                 f"{state!r} does not belong to method {label(self._scheme)!r} with dt = {self._run.clock.step:g}"
             )
+        require_times(state)
         self._run.failure = None
         self._run.clock = self._run.clock._replace(start=state.t_start)
         self._run.state = state
