@@ -92,10 +92,11 @@ def test_each_multiplier_moves_its_own_row(s):
         assert np.diag(coupling[1:, :-1]).min() > 0
 
 
-def test_stages_must_be_a_number_from_two():
-    for stages in (1, 2.5, "3"):
-        with pytest.raises(ss.OptionError, match="stages"):
+def test_stages_must_be_a_number_from_two_to_the_most():
+    for stages in (1, 2.5, "3", 33, 1000):
+        with pytest.raises(ss.OptionError, match="stages = .* of method 'lobatto' must be a whole number from 2 to 32"):
             ss.Lobatto(stages=stages)
+    assert ss.Lobatto(stages=32).facts.order == 62
 
 
 # -- RATTLE is its case s = 2 ---------------------------------------------------------------------------------------------

@@ -58,6 +58,7 @@ from stickslip.schemes.scheme import Facts, Scheme
 
 FREE = Field("free", N)  # contacts without a percussion
 CHANGES = Field("changes", ONE)  # how many contacts change their status within the step
+MOST_STAGES = 32  # which take 2 s to derive and compile for a ball; 100 take 12 s
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,11 @@ class Lobatto(Scheme):
     def __post_init__(self) -> None:
         if self.variant not in VARIANTS:
             raise OptionError(unknown_name("variant of lobatto", str(self.variant), VARIANTS))
-        if not isinstance(self.stages, int) or self.stages < 2:
-            raise OptionError(f"stages = {self.stages!r} of method 'lobatto' must be a whole number of at least 2")
+        if not isinstance(self.stages, int) or not 2 <= self.stages <= MOST_STAGES:
+            raise OptionError(
+                f"stages = {self.stages!r} of method 'lobatto' must be a whole number from 2 to {MOST_STAGES}; for more accuracy "
+                "take a smaller dt"
+            )
 
     @property
     def facts(self) -> Facts:
