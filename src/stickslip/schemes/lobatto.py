@@ -82,8 +82,8 @@ class Lobatto(Scheme):
             raise OptionError(unknown_name("variant of lobatto", str(self.variant), VARIANTS))
         if not isinstance(self.stages, int) or not 2 <= self.stages <= MOST_STAGES:
             raise OptionError(
-                f"stages = {self.stages!r} of method 'lobatto' must be a whole number from 2 to {MOST_STAGES}; for more accuracy "
-                "take a smaller dt"
+                f"stages = {self.stages!r} of method 'lobatto' must be a whole number from 2 to {MOST_STAGES}; for more "
+                "accuracy take a smaller dt"
             )
 
     @property
