@@ -373,6 +373,15 @@ def test_vectors_multiply_as_in_numpy():
         (m * u) @ np.ones(3)
 
 
+def test_a_contact_without_a_gap_is_refused():
+    """It declared nothing, so that bodies fell through it."""
+    s, _, u = particle()
+    words = r"contact 'floor' has no gap; give gap=.* without a gap there is s.friction\(slip=, radius=\)"
+    for more in ({}, {"slip": u, "friction": 0.3}):
+        with pytest.raises(ss.ModelError, match=words):
+            s.contact(gap=None, name="floor", **more)
+
+
 @pytest.mark.parametrize(
     "declare, message",
     [

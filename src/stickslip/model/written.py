@@ -101,6 +101,11 @@ class WrittenEquations(StateSpace):
         >>> s.contact(gap=y, slip=u[0], friction=ss.Stribeck(0.5, 0.2, speed=0.1), restitution=lambda v: 1 / (1 + v))
         """
         where = name or f"contact{len(self._own.contacts) + 1}"
+        if gap is None:
+            raise ModelError(
+                f"{self.name}: contact {where!r} has no gap; give gap=, the distance that must not be negative. For dry "
+                "friction without a gap there is s.friction(slip=, radius=)"
+            )
         self._own.contact(
             gap=gap,
             slip=slip,
