@@ -293,6 +293,10 @@ def test_the_generalized_alpha_method_inverts_the_tippedisk_at_the_step_of_rattl
         (lambda b: ss.Contact("c", ss.Disk(b.point(), [0, 0, 0], 1), FLOOR), "disk: the axis .* has length zero"),
         (lambda b: ss.Contact("c", ss.Box(b, [1, -1, 1]), FLOOR), r"box: size\[1\] = -1"),
         (lambda b: ss.Contact("c", ss.Capsule(b.point(), b.point(), 1), FLOOR), "ends coincide"),
+        (
+            lambda b: ss.Capsule(ss.ground.point(0, 0, 0), ss.ground.point(0, 1), 0.1),
+            r"capsule: its ends ground.point\(0, 0, 0\) and ground.point\(0, 1\) live in 3 and 2 dimensions; give both",
+        ),
         (lambda b: ss.Plane([0, 0, 0], [0, 0, 0]), "plane: the normal .* has length zero"),
         (lambda b: ss.Line([0, 0, 0], [0, 0, 1]), r"line: point = \[0, 0, 0\] needs 2 components"),
         (lambda b: ss.OrthotropicCoulomb(0, 1, [1, 0, 0]), "friction = 0 must be a finite number > 0"),

@@ -106,6 +106,14 @@ def test_two_halves_are_one_box():
     np.testing.assert_allclose([shape.at.origin for shape in two.shapes], [[-0.25, 0, 0], [0.25, 0, 0]])
 
 
+def test_shapes_of_a_solid_live_in_one_space():
+    boxes = [ss.Box(ss.ground, [1, 1, 1]), ss.Box(ss.ground, [1, 1])]
+    with pytest.raises(
+        ss.ModelError, match="solid 'a': its shapes live in the plane and in space, a Box in 3 dimensions, a Box in 2"
+    ):
+        ss.solid("a", boxes, density=1)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_copies_of_a_solid_carry_shapes_of_their_own(name):
     """Many of them in one call touch and move as those that are added one by one."""

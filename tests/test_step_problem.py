@@ -54,6 +54,10 @@ def test_states_of_the_run_are_used_and_stages_have_names(tmp_path):
     one.save(tmp_path / "step.hdf5")
     again = ss.nonsmooth.load_fclib(tmp_path / "step.hdf5")
     assert np.abs(again.q - one.q).max() < 1e-15
+    with pytest.raises(
+        ss.OptionError, match="step_problem needs a solution, as ss.solve and ss.load give it, got None"
+    ):
+        ss.step_problem(None, 1)
     with pytest.raises(ss.OptionError, match="unknown stage with contacts 'velocity'"):
         ss.step_problem(plain, 7, stage="velocity")
     with pytest.raises(ss.OptionError, match="step = 21 must be a whole number from 1 to 20"):

@@ -87,6 +87,11 @@ class Capsule:
         _positive("capsule", radius=self.radius)
         if self.end_1.body is not self.end_2.body:
             raise ModelError(f"capsule: its ends {self.end_1} and {self.end_2} belong to two bodies")
+        if self.end_1.dimension != self.end_2.dimension:
+            raise ModelError(
+                f"capsule: its ends {self.end_1} and {self.end_2} live in {self.end_1.dimension} and {self.end_2.dimension} "
+                "dimensions; give both 2 coordinates, or both 3"
+            )
         ends = [*self.end_1.coordinates, *self.end_2.coordinates]
         if not is_symbolic(ends) and not norm(array(self.end_2.coordinates) - array(self.end_1.coordinates)) > 0:
             raise ModelError("capsule: its ends coincide; use Sphere")

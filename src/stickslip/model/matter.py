@@ -98,6 +98,11 @@ def solid(
                 f"{where}: draw its shapes on the ground, as in Sphere(ground.point(0, 0, 1), 0.1), got {shape!r}"
             )
     parts = [matter_of(shape, density) for shape in drawn]
+    if len({len(p.center) for p in parts}) > 1:
+        several = ", ".join(
+            f"a {type(shape).__name__} in {len(p.center)} dimensions" for shape, p in zip(drawn, parts, strict=True)
+        )
+        raise ModelError(f"{where}: its shapes live in the plane and in space, {several}; give shapes of one kind")
     mass = sum(p.mass for p in parts)
     center: np.ndarray = np.sum([p.mass * p.center for p in parts], axis=0) / mass
     place = center if position is None else numbers(where, "position", position, len(center))

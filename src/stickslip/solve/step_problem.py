@@ -38,6 +38,8 @@ def step_problem(solution: Solution, step: int, *, stage: str | None = None, sys
     >>> bool(abs(found.reaction[0] - solution.P_N[step, 0]) < 1e-6)
     True
     """
+    if not isinstance(solution, Solution):
+        raise OptionError(f"step_problem needs a solution, as ss.solve and ss.load give it, got {solution!r}")
     system = system or solution.system
     if not isinstance(system, System):
         raise OptionError("the solution comes from a file and does not know its system; pass system=")
