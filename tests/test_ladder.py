@@ -14,6 +14,7 @@ import stickslip as ss
 from stickslip.engine import calls, rescue
 from stickslip.engine.attempts import ATTEMPTED
 from stickslip.engine.contact_sets import STUCK, Sets
+from stickslip.engine.failure import friction_prevents
 from stickslip.engine.newton import ATTEMPTS
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "bench"))
@@ -230,6 +231,25 @@ def test_advice_for_a_step_without_solution_names_what_is_to_blame(mu, space):
     assert "does not help" not in told
     assert "restitution" not in told
     assert "friction" not in told
+
+
+def test_friction_is_to_blame_for_what_has_a_solution_without_it():
+    """Two walls that approach a mass: it can slip out between tilted ones, but not between parallel ones."""
+
+    class Disk(ss.Cone):
+        def project(self, y, radius):
+            return [ss.math.maximum(-radius, ss.math.minimum(y[0], radius))]
+
+    n = np.array([[np.cos(0.3), np.sin(0.3)], [-np.cos(0.3), np.sin(0.3)]])
+    rows = np.array([n[0], [n[0, 1], -n[0, 0]], n[1], [n[1, 1], -n[1, 0]]])
+    W, q = rows @ rows.T, np.array([-1.0, 0.0, -1.0, 0.0])
+    assert friction_prevents(ss.nonsmooth.contacts(W, q, [1.0, 1.0]))
+    assert friction_prevents(ss.nonsmooth.contacts(W, q, [1.0, 1.0], cone=Disk()))
+    assert not friction_prevents(ss.nonsmooth.contacts(W, q, [0.0, 0.0]))
+    rows = np.array([[1, 0], [0, -1], [-1, 0], [0, 1]])
+    assert not friction_prevents(ss.nonsmooth.contacts(rows @ rows.T, q, [1.0, 1.0]))
+    assert not friction_prevents(ss.nonsmooth.contacts(1e-300 * W, q, [1.0, 1.0]))  # out of range: nobody knows
+    assert not friction_prevents(None)
 
 
 def test_a_smaller_step_helps_a_ball_that_comes_to_a_corner():
