@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import stickslip as ss
+from stickslip.collide import contacts_for, scene_of
 from stickslip.errors import InitialStateError, ModelError
 from stickslip.model.polytopes import hull_faces
 
@@ -253,3 +254,75 @@ def test_bad_surfaces_are_named(make, message):
 
 def body() -> ss.RigidBody:
     return ss.RigidBody("b", mass=1, inertia=[1, 1, 1])
+
+
+CORNER = 0.1 * np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)])
+CORNER_FACES = [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]
+SHARP_SOLIDS = {
+    "polyhedron": lambda: ss.Polyhedron(ss.ground, CORNER),
+    "mesh": lambda: ss.TriangleMesh(ss.ground, CORNER, CORNER_FACES),
+}
+BESIDE_IT = {
+    "ball": lambda b: ss.Sphere(b.point(), 0.02),
+    "egg": lambda b: ss.Ellipsoid(b, [0.03, 0.02, 0.015]),
+    "box": lambda b: ss.Box(b, [0.08, 0.05, 0.06]),
+}
+
+
+def _beside(shape, solid):
+    s = ss.System("beside")
+    body = s.add(ss.RigidBody("A", mass=1, inertia=[1e-3] * 3, position=[0, 0, 1]))
+    return s, s.add(ss.Collisions("c", [shape(body), solid()], skin=0.02))
+
+
+@pytest.mark.parametrize("name", BESIDE_IT)
+def test_a_sharp_mesh_is_as_far_as_the_polyhedron(name):
+    """Faces behind an edge or a vertex that is closest do not count, and edges do not touch behind a wedge."""
+    hull, mesh = (scene_of(*_beside(BESIDE_IT[name], solid)) for solid in SHARP_SOLIDS.values())
+    rng, seen = np.random.default_rng(3), 0
+    while seen < 60:
+        turn = rng.normal(size=4)
+        q = np.concatenate([rng.uniform(-0.08, 0.13, 3), turn / np.linalg.norm(turn)])
+        gap = contacts_for(hull, q).gap
+        if gap.size and 1e-4 < gap.min() < 0.019:
+            seen += 1
+            assert contacts_for(mesh, q).gap.min() == pytest.approx(gap.min(), abs=1e-9)
+
+
+def test_a_ball_that_flies_past_an_edge_of_a_mesh_is_not_moved():
+    s = ss.System("past the edge")
+    ball = s.add(ss.PointMass("b", mass=1, position=[-0.1, -0.005, -0.005], velocity=[5, 0, 0]))
+    s.add(ss.Collisions("c", [ss.Sphere(ball.point(), 0.002), SHARP_SOLIDS["mesh"]()]))
+    solution = ss.solve(s, t_end=0.06, dt=1e-3)
+    np.testing.assert_allclose(solution.q[-1], [0.2, -0.005, -0.005], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "pose",
+    [
+        (0.0717, 0.0349, -0.0198, 0.0786, -0.5841, 0.7054, -0.3937),
+        (0.0378, 0.0901, 0.0172, -0.3393, -0.5777, 0.7315, 0.1264),
+    ],
+)
+def test_edges_that_go_through_faces_begin_inside(pose):
+    """No vertex of either shape lies inside of the other one."""
+    s, _ = _beside(BESIDE_IT["box"], SHARP_SOLIDS["mesh"])
+    q = np.array(pose)
+    q[3:] /= np.linalg.norm(q[3:])
+    with pytest.raises(InitialStateError, match="'A' begins inside 'ground'"):
+        ss.solve(s, t_end=1e-3, dt=1e-3, q0=q)
+
+
+@pytest.mark.parametrize("method", ["moreau", "rattle"])
+def test_a_corner_rests_at_the_bottom_of_a_valley(method):
+    """By moreau it sinks in, below the line where two faces meet, beside both of them."""
+    s = ss.System("valley")
+    s.add(ss.Gravity([0, 0, -9.81]))
+    x, y = np.meshgrid(np.linspace(-1, 1, 5), np.linspace(-1, 1, 5), indexing="ij")
+    ground = ss.HeightField(ss.ground, np.abs(x), size=[2, 2])
+    box = s.add(ss.solid("box", ss.Box(ss.ground.frame([0, 0.1, 0.3]), [0.05, 0.05, 0.05]), density=1000))
+    s.add(ss.Collisions("c", [box, ground], friction=0.5))
+    turn = ss.math.quaternion([1, 0, 0], 0.6)
+    solution = ss.solve(s, t_end=0.6, dt=2e-3, method=method, q0=[0, 0.1, 0.3, *turn])
+    assert solution.q[-1, 2] > 0.01
+    assert np.abs(solution.u[-1]).max() < 0.05

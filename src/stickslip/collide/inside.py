@@ -1,4 +1,6 @@
-"""Shapes that lie so deep inside a mesh or an outline that none of its surface is near: a check for the start of a run."""
+"""Shapes that lie so deep inside a mesh or an outline that none of its surface is near, or that go through it: a check for the
+start of a run.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +8,12 @@ import numpy as np
 
 from stickslip.collide.detect import Room
 from stickslip.collide.scene import FIXED, Scene
-from stickslip.collide.solids import EGG, HALF_SPACE, MESH
+from stickslip.collide.solids import EGG, HALF_SPACE, MESH, SOLID
 from stickslip.collide.surfaces import CORNERS
-from stickslip.collide.world import BODY, FACE_0, FACE_1, KIND, MIDDLE, NORMAL_0, VERTEX_0, VERTEX_1
+from stickslip.collide.world import BODY, EDGE_0, EDGE_1, FACE_0, FACE_1, KIND, MIDDLE, NORMAL_0, VERTEX_0, VERTEX_1
 
 FEW = 200  # vertices of a shape that are looked at
+PAIRS = 200_000  # of edges and faces that are looked at at once
 CLEAR = 1e-6  # share of the size: what is less deep is found as a contact
 
 
@@ -31,6 +34,8 @@ def swallowed(scene: Scene, room: Room) -> tuple[int, int] | None:
             x = _vertices(scene, room, i)
             x = x[((x >= low) & (x <= high)).all(axis=1)]  # most of what lies on a ground does not
             if len(x) and (_winding(scene, room, j, x) > 0.5).any():
+                return i, j
+            if scene.dimension == 3 and (_pierces(scene, room, i, j) or _pierces(scene, room, j, i)):
                 return i, j
             if kinds[i] == EGG and _within_egg(scene, room, i, _vertices(scene, room, j)):
                 return j, i
@@ -56,6 +61,56 @@ def _box(scene: Scene, room: Room, j: int) -> tuple[np.ndarray, np.ndarray]:
         else np.vstack(_ends(room, pieces))
     )
     return x.min(axis=0), x.max(axis=0)
+
+
+def _pierces(scene: Scene, room: Room, i: int, j: int) -> bool:
+    """Whether an edge of a shape i in space goes through a face of j."""
+    a, b = _edges(scene, room, i)
+    faces = _triangles(scene, room, j)
+    if not len(a) or not len(faces):
+        return False
+    low, high = np.minimum(a, b), np.maximum(a, b)
+    meets = ((faces.max(1) >= low.min(0)) & (faces.min(1) <= high.max(0))).all(1)
+    faces = faces[meets]
+    if not len(faces):
+        return False
+    near = ((high >= faces.min((0, 1))) & (low <= faces.max((0, 1)))).all(1)
+    a, b = a[near], b[near]
+    u, v = faces[:, 1] - faces[:, 0], faces[:, 2] - faces[:, 0]
+    normals, chunk = np.cross(u, v), max(1, PAIRS // len(faces))
+    for first in range(0, len(a), chunk):
+        p, d = a[first : first + chunk, None], (b - a)[first : first + chunk, None]
+        slope, w = (normals * d).sum(2), p - faces[:, 0]
+        across = np.cross(w, d)  # Cramer's rule for w + s d = y u + z v [Moeller and Trumbore]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            s, y, z = (x / slope for x in (-(normals * w).sum(2), -(v * across).sum(2), (u * across).sum(2)))
+        if ((s > 0) & (s < 1) & (y > 0) & (z > 0) & (y + z < 1)).any():
+            return True
+    return False
+
+
+def _edges(scene: Scene, room: Room, i: int) -> tuple[np.ndarray, np.ndarray]:
+    """Both ends of the edges of a shape in space, moved towards its middle by very little."""
+    if scene.shapes[i, KIND] == MESH:
+        corners = scene.surfaces.facets[scene.shapes[i, FACE_0] : scene.shapes[i, FACE_1], CORNERS : CORNERS + 3]
+        ends = np.unique(np.sort(np.concatenate([corners[:, [0, 1]], corners[:, [1, 2]], corners[:, [2, 0]]])), axis=0)
+    else:
+        ends = scene.parts[scene.shapes[i, EDGE_0] : scene.shapes[i, EDGE_1], :2].astype(np.int64)
+    middle = room.points[scene.shapes[i, MIDDLE], :3]
+    a, b = (x + CLEAR * (middle - x) for x in (room.points[ends[:, 0], :3], room.points[ends[:, 1], :3]))
+    return a, b
+
+
+def _triangles(scene: Scene, room: Room, j: int) -> np.ndarray:
+    """The faces of a mesh or a polyhedron as triangles, three corners each; none of round shapes."""
+    first, last = scene.shapes[j, [FACE_0, FACE_1]]
+    if scene.shapes[j, KIND] == MESH:
+        return room.points[scene.surfaces.facets[first:last, CORNERS : CORNERS + 3], :3]
+    if scene.shapes[j, KIND] != SOLID:
+        return np.zeros((0, 3, 3))
+    faces = [scene.loop[begin:end] for _, begin, end, *_ in scene.parts[first:last]]
+    fans = [[loop[0], loop[k], loop[k + 1]] for loop in faces for k in range(1, len(loop) - 1)]
+    return room.points[np.array(fans, np.int64), :3]
 
 
 def _within_egg(scene: Scene, room: Room, i: int, x: np.ndarray) -> bool:

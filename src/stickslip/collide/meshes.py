@@ -35,6 +35,8 @@ from stickslip.collide.world import (
     EDGE_0,
     EDGE_1,
     FACE,
+    FACE_0,
+    FACE_1,
     KIND,
     MIDDLE,
     NORMAL_0,
@@ -44,6 +46,7 @@ from stickslip.collide.world import (
     VERTEX_1,
     ZERO,
     World,
+    normal,
     put_round,
 )
 from stickslip.jit import apart, jit
@@ -52,6 +55,8 @@ OVER = 1e-7  # share of its size by which a place may lie beside a triangle and 
 # Sine by which the common normal of two edges may lie beside the sector of an edge: a box that is tilted by little on a ridge
 # keeps both of its contacts.
 BESIDE = 0.2
+WEDGE = 0.02  # share of the depth of two edges by which the place between them may lie outside
+TIE = 1e-6  # share of a distance by which two count as equal
 PARALLEL = 1e-3  # sine of the angle of edges from which on they count as crossing
 STACK = 128  # nodes of a tree that wait
 
@@ -75,7 +80,7 @@ def meet_meshes(world: World, i: int, j: int, margin: float) -> bool:
                 p, q = row(world.points, world.parts[e, 0]), row(world.points, world.parts[e, 1])
                 half = times(0.5, minus(q, p))
                 some = near(world, 1, j, along(p, 1.0, half), length(half) + margin)
-                _edge_on_edges(world, i, e, j, 1, some, margin)
+                _edge_on_edges(world, i, e, j, 1, some, count, margin)
         count = near(world, 0, j, row(world.points, world.shapes[i, MIDDLE]), size_of(world, i) + margin)
         for k in range(count):
             f = world.facets[world.near[0, k]]
@@ -89,7 +94,7 @@ def meet_meshes(world: World, i: int, j: int, margin: float) -> bool:
         return True
     count = near(world, 0, j, row(world.points, world.shapes[i, MIDDLE]), size_of(world, i) + margin)
     for e in range(world.shapes[i, EDGE_0], world.shapes[i, EDGE_1]):
-        _edge_on_edges(world, i, e, j, 0, count, margin)
+        _edge_on_edges(world, i, e, j, 0, count, 0, margin)
     for k in range(count):
         f = world.facets[world.near[0, k]]
         for v in range(f[OWN_0], f[OWN_1]):
@@ -192,32 +197,74 @@ def known(world: World, start: int, f_i: int, i: int, f_j: int, j: int) -> bool:
 
 
 @jit
+def corner(d: Triple, b: Triple) -> float:
+    """The angle between two directions."""
+    return np.arctan2(length(cross(d, b)), dot(d, b))
+
+
+@jit
+def beside(world: World, f: int, x: Triple) -> tuple[float, float]:
+    """The distance of x from the edges of a triangle, and the angle that the triangle fills around the closest point."""
+    least, angle = np.inf, np.pi
+    for k in range(3):
+        a = row(world.points, world.facets[f, CORNERS + k])
+        b = row(world.points, world.facets[f, CORNERS + (k + 1) % 3])
+        c = row(world.points, world.facets[f, CORNERS + (k + 2) % 3])
+        d = minus(b, a)
+        share = dot(minus(x, a), d) / dot(d, d)
+        away = length(minus(x, along(a, min(max(share, 0.0), 1.0), d)))
+        if away < least:
+            least, angle = away, np.pi
+            if share <= 0.0:
+                angle = corner(d, minus(c, a))
+            if share >= 1.0:
+                angle = corner(minus(a, b), minus(c, b))
+    return least, angle
+
+
+@jit
+def height_over(world: World, which: int, count: int, x: Triple, most: float) -> float:
+    """The distance of x from the closest of the triangles that were found near, negative inside; `most` if it is farther.
+
+    Where an edge or a vertex is closest, several triangles are equally far, and x is on the side of their normals, weighted
+    by the angles that they fill around it [Baerentzen, Aanaes 2005].
+    """
+    closest, side = most, 1.0
+    for k in range(count):
+        f = world.facets[world.near[which, k]]
+        n = row(world.points, f[NORMAL])
+        h = dot(n, minus(x, row(world.points, f[CORNERS])))
+        if abs(h) > closest * (1.0 + TIE):
+            continue
+        away, angle = abs(h), 2.0 * np.pi
+        if not over(world, world.near[which, k], n, x):
+            away, angle = beside(world, world.near[which, k], x)
+        if away < closest * (1.0 - TIE):
+            closest, side = away, angle * h
+        elif away <= closest * (1.0 + TIE):
+            side += angle * h
+    return closest if side >= 0.0 else -closest
+
+
+@jit
 def vertex_on_mesh(world: World, i: int, v: int, j: int, margin: float, start: int) -> None:
     """A vertex of shape i with its rounding, and all faces, edges and vertices of a mesh that it is close to.
 
-    It is outside of the mesh where the closest one says so; then faces that look away, behind a thin wall, do not count.
+    It is outside of the mesh where the closest one says so; then faces that look away, behind a thin wall or an edge, do not
+    count. Inside, below the bottom of a valley, it lies beside the faces that are closest to it.
     """
     x, r = row(world.points, v), world.points[v, 3]
     of = 4 * (v - world.shapes[i, VERTEX_0]) + VERTEX
     count = near(world, 1, j, x, margin + r)
-    closest, height = margin + r, 0.0
-    for k in range(count):
-        f = world.facets[world.near[1, k]]
-        n = row(world.points, f[NORMAL])
-        h = dot(n, minus(x, row(world.points, f[CORNERS])))
-        if abs(h) < closest and over(world, world.near[1, k], n, x):
-            closest, height = abs(h), h
-        for c in range(3):
-            away = length(minus(x, row(world.points, f[CORNERS + c])))
-            if away < closest:
-                closest, height = away, away
+    height = height_over(world, 1, count, x, margin + r)
     deepest = 2.0 * height if height < 0.0 else 0.0
     for k in range(count):
         f = world.facets[world.near[1, k]]
         n, x_0 = row(world.points, f[NORMAL]), row(world.points, f[CORNERS])
         h = dot(n, minus(x, x_0))
         size = length(minus(row(world.points, f[CORNERS + 1]), x_0))
-        if h - r < margin and h >= deepest - OVER * size and over(world, world.near[1, k], n, x):
+        below = h < 0.0 and beside(world, world.near[1, k], x)[0] <= -height * (1.0 + TIE)
+        if h - r < margin and h >= deepest - OVER * size and (below or over(world, world.near[1, k], n, x)):
             g = 4 * f[PLANE] + FACE
             if not known(world, start, of, i, g, j):
                 put_round(world, i, j, of, g, BALL_PLANE, h - r, x, r, x_0, 0.0, ZERO, n, n, 1.0)
@@ -247,8 +294,22 @@ def vertex_on_mesh(world: World, i: int, v: int, j: int, margin: float, start: i
 
 
 @jit
-def _edge_on_edges(world: World, i: int, e: int, j: int, which: int, count: int, margin: float) -> None:
-    """An edge of shape i and those of the triangles of a mesh that were found near, where they cross."""
+def height_over_shape(world: World, i: int, own: int, x: Triple, most: float) -> float:
+    """The distance of x from a polyhedron, or from the first `own` triangles of a mesh i; negative inside."""
+    if world.shapes[i, KIND] == MESH:
+        return height_over(world, 0, own, x, most)
+    highest = -np.inf
+    for f in range(world.shapes[i, FACE_0], world.shapes[i, FACE_1]):
+        highest = max(highest, dot(normal(world, f), minus(x, row(world.points, world.loop[world.parts[f, 1]]))))
+    return highest
+
+
+@jit
+def _edge_on_edges(world: World, i: int, e: int, j: int, which: int, count: int, own: int, margin: float) -> None:
+    """An edge of shape i and those of the triangles of a mesh that were found near, where they cross.
+
+    own: triangles of i that were found near, if it is a mesh, too.
+    """
     p, r = row(world.points, world.parts[e, 0]), world.points[world.parts[e, 0], 3]
     d = minus(row(world.points, world.parts[e, 1]), p)
     for k in range(count):
@@ -275,6 +336,12 @@ def _edge_on_edges(world: World, i: int, e: int, j: int, which: int, count: int,
                 n = times(-1.0, n)
             gap = dot(n, minus(p, q)) - r
             if -margin < gap < margin and min(out_of(world, g, n), out_of(world, e, times(-1.0, n))) > -BESIDE:
+                between = along(along(p, s, d), -0.5 * gap, n)
+                if gap < 0.0:
+                    height = height_over_shape(world, i, own, between, margin)
+                    height = max(height, height_over(world, which, count, between, margin))
+                    if height > max(-WEDGE * gap, OVER * length(b)):
+                        continue  # one passes behind a wedge of the other
                 first, second = world.parts[e], world.parts[g]
                 lines(
                     world, i, first[0], first[1], e - world.shapes[i, EDGE_0], j, second[0], second[1],
@@ -297,6 +364,8 @@ def _egg_on_mesh(world: World, i: int, j: int, margin: float) -> None:
         x = minus(c, far(S, n))
         gap = dot(n, minus(x, y))
         if -thin < gap < margin and over(world, world.near[0, k], n, x):
+            if gap < -OVER * thin and height_over(world, 0, count, x, thin) > 0.0:
+                continue  # its foot lies behind another face
             g = 4 * f[PLANE] + FACE
             if not known(world, start, VERTEX, i, g, j):
                 egg_on_plane(world, i, S, j, n, y, 0.0, g, margin)
