@@ -759,3 +759,38 @@ def test_a_block_slides_over_the_seam_of_flush_tiles_and_stops_at_a_step(method,
         early = solution.t < 0.05
         assert np.abs(solution.u[early, 0] - (v - mu * g * solution.t[early])).max() < 1e-9
         assert solution.u[60:, 0].max() < 0.8 * v  # at 0.05 m, less than 1 m/s - 0.06 mu g
+
+
+FAST_PAIRS = {  # the second shape, which touches a ball where the centres are 20 mm apart in the x-z plane
+    "balls": lambda body: ss.Sphere(body.point(), 0.01),
+    "ball and rod": lambda body: ss.Capsule(body.point(0, -0.2, 0), body.point(0, 0.2, 0), 0.01),
+}
+
+
+@pytest.mark.parametrize("method", ["rattle", "lobatto", "generalized-alpha"])
+@pytest.mark.parametrize("pair", FAST_PAIRS)
+@pytest.mark.parametrize("v, b", [(9.0, 0.0), (30.0, 0.012), (137.0, 0.012), (400.0, 0.005), (400.0, 0.021)])
+def test_fast_round_shapes_do_not_pass_through_each_other(method, pair, v, b):
+    """Up to 40 diameters per step: velocities of an elastic impact where they touch, and none where they miss each other."""
+    s = ss.System("head on")
+    ball = s.add(ss.PointMass("ball", mass=1.0, position=[-1.05, 0, 0], velocity=[v, 0, 0]))
+    other = s.add(ss.PointMass("other", mass=3.0, position=[1.02, 0, b], velocity=[-v, 0, 0]))
+    s.add(ss.Collisions("c", [ss.Sphere(ball.point(), 0.01), FAST_PAIRS[pair](other)], restitution=1.0))
+    solution = ss.solve(s, t_end=1.53 / v, dt=1e-3, method=method)
+    n = np.array([-np.sqrt(max(0.02**2 - b**2, 0.0)), 0, -b]) / 0.02
+    hit = 2 * v * -n[0] * (2 * 1.0 * 3.0 / 4.0) if b < 0.02 else 0.0
+    expected = np.concatenate([[v, 0, 0] + hit * n, [-v, 0, 0] - hit / 3.0 * n])
+    np.testing.assert_allclose(solution.u[-1], expected, atol=1e-6 * v)
+
+
+def test_declared_balls_that_pass_through_each_other_are_named():
+    s = ss.System("head on")
+    balls = [
+        s.add(ss.PointMass(n, mass=1, position=[x], velocity=[v])) for n, x, v in (("a", -1.05, 50), ("b", 1.02, -50))
+    ]
+    s.add(ss.Contact("bang", *[ss.Sphere(ball.point(), 0.01) for ball in balls], restitution=1))
+    with pytest.warns(ss.TunnellingWarning, match="contact 'bang': at t = 0.02 a step of 0.001 took one shape through"):
+        passed = ss.solve(s, t_end=0.03, dt=1e-3)
+    assert passed.u[-1, 0] == 50
+    slow = ss.solve(s, t_end=0.03, dt=1e-4)  # no warning
+    np.testing.assert_allclose(slow.u[-1], [-50, 50], atol=1e-9)

@@ -8,6 +8,7 @@ import numpy as np
 
 from stickslip.collide.broad import Neighbours, close_ones, neighbours, nobody, serve
 from stickslip.collide.ellipsoids import applied, meet_eggs, spread
+from stickslip.collide.fast import face_fast_balls
 from stickslip.collide.meshes import meet_meshes
 from stickslip.collide.narrow import meet
 from stickslip.collide.planar import meet_outlines
@@ -107,6 +108,7 @@ def detect(
     if not serve(known, room.points[scene.first_middle :], margin):
         return STALE
     found = _search(scene, room, known, speed, margin, dt)
+    face_fast_balls(_world(scene, room), scene, u, SPEED * dt)
     if found > min(room.rows.shape[0], new.gap.shape[0]):
         return -found
     for c in range(found):

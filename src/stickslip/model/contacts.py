@@ -107,6 +107,14 @@ class Contact(Described):
             )
             self.spots.append(Spot(name, m.place, m.normal, tuple(tangents)))
 
+    def way_between(self, system: System) -> tuple[np.ndarray, Scalar] | None:
+        """The vector from one round shape to the other, and their radii; None of other pairs. Its length less these is the gap."""
+        for first, second in ((self.geometry_1, self.geometry_2), (self.geometry_2, self.geometry_1)):
+            if isinstance(first, Sphere) and isinstance(second, (Point, Sphere, Capsule, Box)):
+                c, k, R, R_other = _cores(system, self.name, first, second)
+                return array(c - k), R + R_other
+        return None
+
 
 class Rolling(Described):
     """Rolling without slipping: two shapes stay in touch and do not slip at the point where they do.
@@ -226,15 +234,19 @@ def _on_plane(system: System, name: str, shape: Any, plane: Plane) -> Iterator[M
         yield Meeting(dot(n, c - r_0), n, c, v, basis)
 
 
-def _on_core(system: System, name: str, sphere: Sphere, other: Any) -> Iterator[Meeting]:
-    """Distance of the centre from the core of the other shape, minus the radii."""
+def _cores(system: System, name: str, sphere: Sphere, other: Any) -> tuple[np.ndarray, np.ndarray, Scalar, Scalar]:
+    """The centre, the place of the other core that is closest to it, and the radii of both."""
     c = sphere.center.position(system, f"{name}.sphere.center")
     R = system.parameter(f"{name}.sphere.radius", sphere.radius, above=0)
     if isinstance(other, Point):
-        k, R_other = other.position(system, f"{name}.point"), 0.0
-    else:
-        nearest_other, R_other = other.core(system, f"{name}.other")
-        k = nearest_other(c)
+        return c, other.position(system, f"{name}.point"), R, 0.0
+    nearest_other, R_other = other.core(system, f"{name}.other")
+    return c, nearest_other(c), R, R_other
+
+
+def _on_core(system: System, name: str, sphere: Sphere, other: Any) -> Iterator[Meeting]:
+    """Distance of the centre from the core of the other shape, minus the radii."""
+    c, k, R, R_other = _cores(system, name, sphere, other)
     distance = norm(c - k)
     n = array((c - k) / distance)
     place = array(c - R * n)  # one place for both bodies, also where there is a gap, so that action is reaction

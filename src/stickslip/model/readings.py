@@ -82,7 +82,7 @@ class Reading:
     def __init__(self, system: System):
         self._system, self._declared = system, system.parameter_symbols()
 
-    def parameter(self, name: str, value: Any) -> Any:
+    def parameter(self, name: str, value: Any, **_ranges: float) -> Any:
         """The symbol of a declared parameter; of another, the value."""
         if name not in self._declared and "]." in name:  # of a copy, which has those of the first
             part, _, key = name.partition("].")

@@ -39,6 +39,7 @@ from stickslip.solve.options import (
     whole,
 )
 from stickslip.solve.outfile import FileRecorder, claim_file, fingerprint, finish
+from stickslip.solve.passing import warn_of_passing
 from stickslip.solve.prepared import Prepared, prepare, program_of
 from stickslip.solve.provenance import described
 from stickslip.solve.record import Recorder, check_memory
@@ -228,6 +229,7 @@ class Case:
         if run.complete and scheme.facts.order is not None and scheme.facts.friction and solution.holds("P_N"):
             warn_of_steep_friction(ready, solution, values, dt)
         warn_of_half_turns(ready, system, solution, given)
+        warn_of_passing(ready, system, solution, given, dt)
         warn_of_jams(run)
         if out is None and chosen is not None:
             solution = chosen.of(solution)
