@@ -108,7 +108,7 @@ class Contact(Described):
             self.spots.append(Spot(name, m.place, m.normal, tuple(tangents)))
 
     def way_between(self, system: System) -> tuple[np.ndarray, Scalar] | None:
-        """The vector from one round shape to the other, and their radii; None of other pairs. Its length less these is the gap."""
+        """The vector between two round shapes, and their radii; its length less these is the gap. None of other pairs."""
         for first, second in ((self.geometry_1, self.geometry_2), (self.geometry_2, self.geometry_1)):
             if isinstance(first, Sphere) and isinstance(second, (Point, Sphere, Capsule, Box)):
                 c, k, R, R_other = _cores(system, self.name, first, second)

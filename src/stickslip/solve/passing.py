@@ -53,8 +53,8 @@ def warn_of_passing(ready: Prepared, system: System, solution: Solution, values:
             first = min(first, (float(solution.t[int(passed.argmax())]), name))
     if first[1]:
         warnings.warn(
-            f"contact {first[1]!r}: at t = {first[0]:.6g} a step of {dt:g} took one shape through the other, and a contact that "
-            "is declared does not see that. Take a smaller dt, or Collisions, which look ahead, with method='rattle'",
+            f"contact {first[1]!r}: at t = {first[0]:.6g} a step of {dt:g} took one shape through the other, and a contact "
+            "that is declared does not see that. Take a smaller dt, or Collisions, which look ahead, with method='rattle'",
             TunnellingWarning,
             stacklevel=4,
         )
