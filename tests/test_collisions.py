@@ -783,6 +783,24 @@ def test_fast_round_shapes_do_not_pass_through_each_other(method, pair, v, b):
     np.testing.assert_allclose(solution.u[-1], expected, atol=1e-6 * v)
 
 
+@pytest.mark.parametrize(
+    "at, v",
+    [
+        ([0.02272751, 0.14865765, -0.06147389], [3.24383658, -6.6912863, 2.95029014]),
+        ([-0.05667554, -0.07170555, -0.038142], [4.05718434, 5.13919701, 4.59651055]),
+    ],
+)
+def test_a_fast_ball_comes_to_a_sharp_corner(at, v):
+    """It moves four radii per step, passes one face and enters by another: it has to meet the edge between them."""
+    s = ss.System("corner")
+    ball = s.add(ss.PointMass("ball", mass=1, position=at, velocity=v))
+    solid = ss.Polyhedron(ss.ground, 0.1 * np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]))
+    s.add(ss.Collisions("c", [ss.Sphere(ball.point(), 0.002), solid], restitution=0.5))
+    coarse, fine = (ss.solve(s, t_end=0.04, dt=dt).u[-1] for dt in (1e-3, 1e-4))
+    np.testing.assert_allclose(coarse, fine, atol=0.02)
+    assert np.linalg.norm(fine) < 0.98 * np.linalg.norm(v)
+
+
 def test_declared_balls_that_pass_through_each_other_are_named():
     s = ss.System("head on")
     balls = [

@@ -35,7 +35,7 @@ def face_fast_balls(world: World, scene: Scene, u: np.ndarray, within: float) ->
         if kind == BALL_LINE:
             w, v = along(w, -dot(w, d), d), along(v, -dot(v, d), d)
         size, closing = length(w), dot(w, v)
-        if closing >= 0.0 or length(v) * within < size:
+        if R == 0.0 or -closing * within < size * size:  # it stays on this side of the other's middle
             continue
         t, square = 0.0, dot(v, v)
         if size > R:
