@@ -252,6 +252,17 @@ def test_friction_is_to_blame_for_what_has_a_solution_without_it():
     assert not friction_prevents(None)
 
 
+def test_advice_for_a_block_between_walls_that_close_does_not_speak_of_friction():
+    """There is none, and no restitution."""
+    s = ss.System("press")
+    (x,), _ = s.coordinates("x", initial=[0.5], velocity=[0.0])
+    s.mass_matrix([[1.0]])
+    s.contact(gap=x - s.time, name="left")
+    s.contact(gap=1.0 - x, name="right")
+    with pytest.raises(ss.ConvergenceError, match=r"A smaller dt may help.*, or another geometry\. The"):
+        ss.solve(s, 1.2, 1e-2, progress=False)
+
+
 def test_far_contacts_have_no_part_in_a_step_that_cannot_be_solved():
     """A mass on a string takes no step of 0.12 s at 10 m/s, whatever is 10 km away."""
     s = ss.System("whirl")
