@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import stickslip as ss
@@ -51,3 +52,21 @@ def test_the_foot_of_the_walker_touches_down():
     """Generalized-alpha, fine steps: the normal acceleration of the foot that slips is felt by no other row."""
     solution = solved(hard.walker(walking=True), 0.16, "generalized-alpha", dt=2e-4)
     assert solution.gap.min() > -1e-8
+
+
+def test_stages_that_contradict_each_other_in_a_jam_are_taken_as_two():
+    """Friction at inner stages of lobatto, and the positions at the end: the step is one with an impact, and that of rattle."""
+    heap = hard.heap(12)
+    state = np.loadtxt(Path(__file__).parent / "states" / "jam_of_twelve_spheres.txt")
+    q, u = np.split(state, [heap.n_q])
+    turns = q.reshape(12, 7)[:, 3:]
+    turns /= np.linalg.norm(turns, axis=1)[:, None]
+    start = {"q0": q, "u0": u, "initial_tol": 1e-6}
+    runs = {}
+    for method in ("lobatto", "rattle"):
+        with pytest.warns(ss.ImpactWarning):
+            runs[method] = ss.solve(heap, t_end=3 * 2e-4, dt=2e-4, method=method, **start)
+    assert runs["lobatto"].stats.solved_by["fewer stages"] == 1
+    assert "fewer stages" not in runs["rattle"].stats.solved_by
+    np.testing.assert_allclose(runs["lobatto"].u[-1], runs["rattle"].u[-1], atol=1e-3)
+    np.testing.assert_allclose(runs["lobatto"].q[-1], runs["rattle"].q[-1], atol=1e-6)

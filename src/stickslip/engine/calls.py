@@ -8,7 +8,7 @@ import numpy as np
 
 from stickslip.engine.attempts import CHEAP, MANY
 from stickslip.engine.failure import NEWTON
-from stickslip.engine.fields import EXCEPTIONS, PLASTIC
+from stickslip.engine.fields import EXCEPTIONS, PLASTIC, UNSETTLED
 from stickslip.engine.jams import JAMMED
 from stickslip.engine.program import Program
 from stickslip.engine.tables import with_rough_kernels
@@ -19,6 +19,7 @@ from stickslip.threads import one_thread
 INSTRUCTION, RESUMED, WIDER, KEPT, REDUNDANT, PREDICTED, FAR = 0, 3, 5, 6, 7, 9, 10
 IS_FAR_ROOT = 4
 GO_ON, STOPPED, SOLVED_ELSEWHERE = 1, 2, 3
+FEWER = "fewer stages"  # what takes the place of a first stage without solution
 MOST_DENSE = 3000  # unknowns of a linearised problem that is solved as a dense one
 MOST_TRIED = 8000  # unknowns, beyond which only one attempt follows sweeps: all of them take minutes, and found nothing
 
@@ -147,7 +148,11 @@ class LoopCalls:
                     self._start_from(failed, start)  # not from where others have led
                 options = self.options._replace(attempt_0=CHEAP)
             elif tried > 2:
-                return done, failed
+                if not self._leave_unsettled(failed, start):
+                    return done, failed
+                self._residuals[done - first, failed], options = 0.0, first_try
+                signals[RESUMED] = SOLVED_ELSEWHERE
+                continue
             signals[RESUMED] = GO_ON
             self._residuals[done - first, failed] = 0.0
 
@@ -211,6 +216,17 @@ class LoopCalls:
         from stickslip.engine.contact_sets import Unknowns
 
         Unknowns(self.tables, failed, self.memory).set(start)
+
+    def _leave_unsettled(self, failed: int, start: np.ndarray) -> bool:
+        """Whether the scheme takes a step in another way if its first stage, which this must be, cannot be solved."""
+        (place,) = self.program.layout.places(UNSETTLED)
+        if failed != 0 or not self.program.other_way or self.memory[place]:
+            return False
+        self.memory[place], self._excepted = 1.0, True
+        if start.size == int(self.tables.problems[failed]["n"]):
+            self._start_from(failed, start)
+        self.rescued_by[FEWER] = self.rescued_by.get(FEWER, 0) + 1
+        return True
 
     def _give_up_sweeps(self, failed: int) -> None:
         """Describe a stage that is too large for a rescue, and that neither sweeps nor what comes after them have solved."""

@@ -126,7 +126,9 @@ EARLY = Field("early", N)
 PLASTIC = Field("plastic", N)
 # Zero, but 1 for contacts that act by impulses alone, without forces, for a step to have a solution (`engine.body_rescue`).
 FORCELESS = Field("forceless", N)
-EXCEPTIONS = (EARLY, PLASTIC, FORCELESS)
+# Zero, but 1 in a step whose first stage could not be solved: a scheme that reads it takes the step in another way.
+UNSETTLED = Field("unsettled", ONE)
+EXCEPTIONS = (EARLY, PLASTIC, FORCELESS, UNSETTLED)
 
 GIVEN = (T_0, T_1, DT, Q_0, U_0, *COLD.fields, *EXCEPTIONS)
 RESULTS = (Q_1, U_1, *PERCUSSIONS.fields)

@@ -18,7 +18,7 @@ from stickslip.engine import tables as tb
 from stickslip.engine.builder import ProgramBuilder
 from stickslip.engine.dependence import dependence_of
 from stickslip.engine.derive import Model
-from stickslip.engine.fields import DT, SPACES, Field, Multipliers, expand
+from stickslip.engine.fields import DT, SPACES, UNSETTLED, Field, Multipliers, expand
 from stickslip.engine.flow import If, Repeat, Step, check_claims, fields_of, memory_of, stages_of, tests_of
 from stickslip.engine.layout import Layout, Sizes, lay_out
 from stickslip.engine.levels import positions_of
@@ -45,6 +45,7 @@ class Program:
     carried: tuple[Field, ...]
     memory: tuple[Field, ...]  # what a step reads before it writes it
     decides_step: bool  # whether a stage gives dt a new value, so that the number of steps is not known beforehand
+    other_way: bool  # whether a step whose first stage has no solution is taken in another way
     solved: tuple[str, ...]  # names of the stages that are solved, in the order of `tables.problems`
     sizes: Sizes
     kernels: tuple[Kernel, ...]
@@ -147,6 +148,7 @@ def assemble(
         carried=tuple(copies),
         memory=memory,
         decides_step=any(DT in sheet.updates for kinds in sheets.values() for sheet in kinds),
+        other_way=any(UNSETTLED in sheet.inputs for kinds in sheets.values() for sheet in kinds),
         solved=tuple(stage.__name__ for stage in stages if solve[stage] is not None),
         sizes=Sizes(**builder.sizes),
         kernels=tuple(builder.kernels),

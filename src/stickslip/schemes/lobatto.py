@@ -31,7 +31,8 @@ slip.
 With three stages and more, a contact that is closed at some stages only has no consistent percussion: where it is open at
 q_1, (56) makes its sum P_N zero, so that R_s pulls as much as the others push, and the energy rises, in a grazing contact
 step after step. Steps in which a contact closes, or is closed at some stages only, are therefore taken with two stages, in
-which this cannot happen (not in the variant "printed"). Their order is 1 in any case.
+which this cannot happen (not in the variant "printed"). Their order is 1 in any case. So is a step in which more stages have no
+solution: where contacts jam, their friction at inner stages may contradict the positions at the end.
 
 Good for: accuracy in smooth and in persistent contact, order 2s - 2; no penetration, constraints on position and velocity
 level. For s = 2 and constant mass it is RATTLE. After an impact the order drops to 1 as for every event-capturing scheme.
@@ -47,7 +48,7 @@ from dataclasses import dataclass, replace
 import casadi as ca
 
 from stickslip.engine.derive import PartType, Percussions
-from stickslip.engine.fields import ONE, PERCUSSIONS, Q_1, U_0, U_1, Carry, F, Field, Multipliers, N, Q, U
+from stickslip.engine.fields import ONE, PERCUSSIONS, Q_1, U_0, U_1, UNSETTLED, Carry, F, Field, Multipliers, N, Q, U
 from stickslip.engine.flow import If, Step
 from stickslip.engine.stage import Stage
 from stickslip.errors import MethodError, OptionError, unknown_name
@@ -225,13 +226,13 @@ class Lobatto(Scheme):
     # -- steps in which a contact changes its status -----------------------------------------------------------------------
 
     def count_changes(self, part: PartType, s: Stage) -> None:
-        """Contacts that close in this step, or are closed at some of its stages only."""
+        """Contacts that close in this step, or are closed at some of its stages only; all where the stages have no solution."""
         marks = [s.known(field) for field in map(self._open, range(1, self.stages)) if field is not None]
         most = least = marks[0]
         for mark in marks[1:]:
             most, least = ca.fmax(most, mark), ca.fmin(least, mark)
         partly, closes = (most > 0) * (least <= 0), (s.known(OPEN_0) > 0) * (most <= 0)
-        s.total(CHANGES, ca.sum1(partly + closes))
+        s.total(CHANGES, ca.sum1(partly + closes) + s.known(UNSETTLED))
 
     def impact_positions(self, part: PartType, s: Stage) -> None:
         """The first stage with s = 2."""
