@@ -20,7 +20,7 @@ from functools import partial
 
 import casadi as ca
 
-from stickslip.engine.fields import EXCEPTIONS, MODEL_SIZES, SPACES, Field
+from stickslip.engine.fields import EXCEPTIONS, MODEL_SIZES, SPACES, UNSETTLED, Field
 from stickslip.engine.pattern import LawPattern, StagePattern
 from stickslip.engine.stage import NORMAL, Stage
 
@@ -102,7 +102,7 @@ class Sleeper:
         for each, sheet, expression in self.updates:
             now = _with(sheet, expression, value)
             if each.space not in SPACES:  # a sum over all parts
-                if not now.is_zero():
+                if not _with(sheet, now, {UNSETTLED: 0.0}).is_zero():  # as long as contacts sleep
                     return None
             elif each in seen and not (now - value[each]).is_zero():
                 positive.append(
