@@ -21,10 +21,9 @@ demo: $(VENV)/installed
 	@echo
 	@echo "The command is $(BIN)/stickslip; \`. $(BIN)/activate\` puts it on the path."
 
-# Bytecode is kept, whatever the environment says, but not among the sources: tests start many processes, and to compile the
-# package anew takes each of them half a second.
+# Bytecode is kept, whatever the environment says: tests start many processes, and to compile the package anew takes each of
+# them half a second.
 test test-all: export PYTHONDONTWRITEBYTECODE =
-test test-all: export PYTHONPYCACHEPREFIX = $(CURDIR)/$(VENV)/bytecode
 
 PYTEST := $(BIN)/pytest -n auto --maxprocesses 4 --dist worksteal
 ifeq ($(CI),true)

@@ -8,7 +8,7 @@ import numpy as np
 
 from stickslip.collide.broad import Neighbours, close_ones, neighbours, nobody, serve
 from stickslip.collide.ellipsoids import applied, meet_eggs, spread
-from stickslip.collide.fast import face_fast_balls
+from stickslip.collide.fast import face_fast_features
 from stickslip.collide.meshes import meet_meshes
 from stickslip.collide.narrow import meet
 from stickslip.collide.planar import meet_outlines
@@ -108,7 +108,7 @@ def detect(
     if not serve(known, room.points[scene.first_middle :], margin):
         return STALE
     found = _search(scene, room, known, speed, margin, dt)
-    face_fast_balls(_world(scene, room), scene, u, SPEED * dt)
+    face_fast_features(_world(scene, room), scene, u, SPEED * dt)
     if found > min(room.rows.shape[0], new.gap.shape[0]):
         return -found
     for c in range(found):
@@ -182,6 +182,20 @@ def _write(scene: Scene, room: Room, new: Contacts, c: int) -> None:
         foot = along(x_a, -1.0 / np.sqrt(dot(y, n)), y)
     for k in range(3):
         new.point[c, k], new.normal[c, k] = foot[k], n[k]
+
+
+@jit
+def append(scene: Scene, room: Room, new: Contacts, rows: np.ndarray) -> int:
+    """Add contacts, which no step before has known; there is room for them. The number of all."""
+    for k in range(rows.shape[0]):
+        c = new.found[0]
+        room.rows[c] = rows[k]
+        _write(scene, room, new, c)
+        new.before[c], new.found[0] = -1, c + 1
+        t = across(row(new.normal, c), (1.0, 0.0, 0.0))
+        for m in range(3):
+            new.tangent[c, m] = t[m]
+    return new.found[0]
 
 
 @jit_bare

@@ -1,9 +1,13 @@
-"""Round features that are so fast that a step could take one past the middle of the other.
+"""Features that are so fast that within a step their gap would lose its meaning; a plane takes its place for this step.
 
 The gap of two balls, |x_A - x_B| - r_A - r_B, does not know from which side they came: beyond the middle it grows again. So
 where they move farther towards each other than they are apart, the place of their impact is found with the velocities of the
 moment, as if nothing else happened, and the plane that touches both there is the contact of this step. Balls that miss each
 other keep the gap that they have.
+
+The gap of two lines that cross is measured along d_A x d_B, which turns fast where they are nearly parallel: it reverses where
+one turns past the other, and where they open like scissors it belongs to places far beyond their ends. There the places that
+are closest at the moment are held apart, along the normal of the moment.
 """
 
 from __future__ import annotations
@@ -12,16 +16,22 @@ import numpy as np
 
 from stickslip.collide.scene import FIXED, PLANAR, TRANSLATING, Scene
 from stickslip.collide.vectors import Triple, along, cross, dot, length, minus, row, times
-from stickslip.collide.world import BALL_BALL, BALL_LINE, BALL_PLANE, BODY, World
+from stickslip.collide.world import BALL_BALL, BALL_LINE, BALL_PLANE, BODY, LINE_LINE, World
 from stickslip.jit import jit_bare
+
+TURNS = 0.9  # cosine of the angle by which the normal of two lines may turn
 
 
 @jit_bare
-def face_fast_balls(world: World, scene: Scene, u: np.ndarray, within: float) -> None:
-    """Give contacts of balls, and of balls with lines, that impact within some time the plane of their impact."""
+def face_fast_features(world: World, scene: Scene, u: np.ndarray, within: float) -> None:
+    """Give contacts of balls, and of balls with lines, that impact within some time the plane of their impact; and those of
+    lines whose normal could turn too far the plane of the moment.
+    """
     for c in range(min(world.found[0], world.rows.shape[0])):
         found = world.rows[c]
         kind, R = int(found[4]), found[9] + found[13]
+        if kind == LINE_LINE:
+            _face_turning_lines(world, scene, u, within, found)
         if kind != BALL_BALL and kind != BALL_LINE:
             continue
         first, second = scene.shapes[int(found[0]), BODY], scene.shapes[int(found[1]), BODY]
@@ -51,21 +61,53 @@ def face_fast_balls(world: World, scene: Scene, u: np.ndarray, within: float) ->
 
 
 @jit_bare
+def _face_turning_lines(world: World, scene: Scene, u: np.ndarray, within: float, found: np.ndarray) -> None:
+    first, second = scene.shapes[int(found[0]), BODY], scene.shapes[int(found[1]), BODY]
+    d_a, d_b = (found[14], found[15], found[16]), (found[17], found[18], found[19])
+    now = cross(d_a, d_b)
+    change = along(
+        cross(cross(_spin(world, scene, first, u), d_a), d_b),
+        1.0,
+        cross(d_a, cross(_spin(world, scene, second, u), d_b)),
+    )
+    then = along(now, within, change)
+    if dot(then, now) > TURNS * length(then) * length(now):
+        return
+    x_a, x_b, n = (
+        (found[6], found[7], found[8]),
+        (found[10], found[11], found[12]),
+        (found[20], found[21], found[22]),
+    )
+    w, b = minus(x_a, x_b), dot(d_a, d_b)
+    x_a = along(x_a, (b * dot(d_b, w) - dot(d_a, w)) / (1.0 - b * b), d_a)
+    x_b = along(x_a, -dot(n, w), n)
+    found[4] = BALL_PLANE
+    for k in range(3):
+        found[6 + k], found[10 + k], found[17 + k] = x_a[k], x_b[k], n[k]
+
+
+@jit_bare
 def velocity(world: World, scene: Scene, b: int, u: np.ndarray, x: Triple) -> Triple:
     """Of the point of a body that is at x."""
-    kind, first = scene.bodies[b, 0], scene.bodies[b, 3]
-    if kind == FIXED:
+    first = scene.bodies[b, 3]
+    if scene.bodies[b, 0] == FIXED:
         return (0.0, 0.0, 0.0)
-    if scene.dimension == 2:
-        v, spin = (u[first], u[first + 1], 0.0), (0.0, 0.0, u[first + 2] if kind == PLANAR else 0.0)
-    else:
-        v, spin = (u[first], u[first + 1], u[first + 2]), (0.0, 0.0, 0.0)
-        if kind != TRANSLATING:  # angular velocities are components along the axes of the body
-            A = world.A[b]
-            p, q, r = u[first + 3], u[first + 4], u[first + 5]
-            spin = (
-                A[0, 0] * p + A[0, 1] * q + A[0, 2] * r,
-                A[1, 0] * p + A[1, 1] * q + A[1, 2] * r,
-                A[2, 0] * p + A[2, 1] * q + A[2, 2] * r,
-            )
-    return along(v, 1.0, cross(spin, minus(x, row(world.x, b))))
+    v = (u[first], u[first + 1], 0.0 if scene.dimension == 2 else u[first + 2])
+    return along(v, 1.0, cross(_spin(world, scene, b, u), minus(x, row(world.x, b))))
+
+
+@jit_bare
+def _spin(world: World, scene: Scene, b: int, u: np.ndarray) -> Triple:
+    """Angular velocity of a body, whose components in u are those along its own axes."""
+    kind, first = scene.bodies[b, 0], scene.bodies[b, 3]
+    if kind in (FIXED, TRANSLATING):
+        return (0.0, 0.0, 0.0)
+    if kind == PLANAR:
+        return (0.0, 0.0, u[first + 2])
+    A = world.A[b]
+    p, q, r = u[first + 3], u[first + 4], u[first + 5]
+    return (
+        A[0, 0] * p + A[0, 1] * q + A[0, 2] * r,
+        A[1, 0] * p + A[1, 1] * q + A[1, 2] * r,
+        A[2, 0] * p + A[2, 1] * q + A[2, 2] * r,
+    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from stickslip.schemes import Scheme
 from stickslip.solve.contact_calls import calls_of_a_run
 from stickslip.solve.contact_rooms import ABLE, CODES, GIVEN, enough, labels_of, places_of_a_step, program_with_rooms
 from stickslip.solve.found import ContactTable
+from stickslip.solve.missed import missed_in
 from stickslip.solve.overlaps import FastBodies, nudged, pair_of, require_apart
 
 MANY_BODIES = 200  # are swept whatever contacts there are: most of them are free
@@ -70,6 +72,7 @@ class DetectingRun(ProgramRun):
         self._law_values = start.parameters[self._law_names].copy()
         on_velocities = getattr(scheme.facts, "contact_level", "") != "position"
         self._fast = FastBodies(self.scene, collisions) if on_velocities else None
+        self._missed = None if on_velocities else missed_in(self.scene, self.labels)
         self._counts = np.zeros(CODES, np.int64)
         self._crowd, self._past_crowds = None, []
         self._forget()
@@ -126,20 +129,37 @@ class DetectingRun(ProgramRun):
         self.found, pieces = [], []
         for _ in range(min(count, CHUNK_ROWS)):
             u_0 = self._state()[1].copy()
-            self._detect(self.clock.step)
-            self.crowd = self._crowd_for(int(self._new.found[0]))
-            self.work.near[0] = 0.0
-            if self.crowd is not None:
-                self.crowd.expect(float(self._room.fastest[0]), self.clock.step)
             if self._fast is not None:
                 self._fast.warn(u_0, self.clock.step, self.scheme.name)
-            pieces.append(super().step(1))
+            if self._missed is not None and self._missed.may(u_0, self.clock.step):
+                pieces.append(self._missed.step(self, partial(ProgramRun.step, self, 1)))
+            else:
+                self.detect()
+                pieces.append(super().step(1))
             if self.failure is not None:
                 break
             self.found.append((self.first + self.done, self._report(u_0, *self._state())))
         self.row = self.row.copy()  # alone: it is part of two rows
         self.seconds = before + time.perf_counter() - begin
         return Rows(*[np.concatenate(part) for part in zip(*pieces, strict=True)])
+
+    def detect(self, further: np.ndarray | None = None) -> None:
+        """Find the contacts of the next step; `further` ones are added, see `solve.missed`."""
+        self._detect(self.clock.step, further)
+        self.crowd = self._crowd_for(int(self._new.found[0]))
+        self.work.near[0] = 0.0
+        if self.crowd is not None:
+            self.crowd.expect(float(self._room.fastest[0]), self.clock.step)
+
+    def keys(self) -> set[tuple[int, ...]]:
+        """Which contacts the present step knows: their keys and kinds."""
+        n = int(self._new.found[0])
+        return set(map(tuple, np.column_stack([self._new.key[:n], self._new.kind[:n]]).tolist()))
+
+    @property
+    def start_poses(self) -> Any:
+        """Where bodies are at the start of the step whose contacts were found last."""
+        return self._room
 
     def look_around(self) -> None:
         """Find the contacts of the next step."""
@@ -215,15 +235,19 @@ class DetectingRun(ProgramRun):
         n_q, n_u = self.columns["q_1"], self.columns["u_1"]
         return self.row[1 : 1 + n_q], self.row[1 + n_q : 1 + n_q + n_u]
 
-    def _detect(self, dt: float) -> None:
-        """Find the contacts of this state, and write them to the rows of the program."""
+    def _detect(self, dt: float, further: np.ndarray | None = None) -> None:
+        """Find the contacts of this state, add further ones, and write them to the rows of the program."""
         from stickslip.engine.rooms import KIND
 
         self._follow_laws()
         rows, outputs = self._room.rows, self.work.outputs
         if outputs.size >= rows.size:  # nobody needs both at the same time
             self._room = self._room._replace(rows=outputs[: rows.size].reshape(rows.shape))
-        n = self._look(*self._state(), dt)
+        n = self._look(*self._state(), dt, 0 if further is None else len(further))
+        if further is not None and len(further):
+            from stickslip.collide.detect import append
+
+            n = append(self.scene, self._room, self._new, further)
         while not self._assign():
             self._grow()
         which, starts, before = (array[:n] for array in self._scratch)
@@ -235,8 +259,8 @@ class DetectingRun(ProgramRun):
         for f in self._given.values():
             self.memory[(self._homes.fields[f, which, 0] + place)[before < 0]] = 1.0
 
-    def _look(self, q: np.ndarray, u: np.ndarray, dt: float) -> int:
-        """Detect; there is room for all contacts afterwards."""
+    def _look(self, q: np.ndarray, u: np.ndarray, dt: float, spare: int = 0) -> int:
+        """Detect; there is room for all contacts afterwards, and for so many more."""
         from stickslip.collide.detect import STALE
         from stickslip.collide.scene import beside, empty_contacts
 
@@ -244,13 +268,15 @@ class DetectingRun(ProgramRun):
         self._old, self._new = self._new, self._old
         if len(self._new.gap) != len(self._old.gap):
             self._new = beside(self._old)
-        while (n := int(self._calls.detect(self.scene, self._room, self._known, q, u, dt, self._old, self._new))) < 0:
+        while True:
+            n = int(self._calls.detect(self.scene, self._room, self._known, q, u, dt, self._old, self._new))
             if n == STALE:
                 self._known = self._calls.find_neighbours(self.scene, self._room, dt)
+            elif abs(n) + spare > min(len(self._room.rows), len(self._new.gap)):
+                self._make_room(enough(abs(n) + spare))
+                self._new = empty_contacts(enough(abs(n) + spare))
             else:
-                self._make_room(enough(-n))
-                self._new = empty_contacts(enough(-n))
-        return n
+                return n
 
     def _make_room(self, count: int) -> None:
         from stickslip.collide.detect import room_for

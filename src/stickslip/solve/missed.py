@@ -1,0 +1,274 @@
+"""Contacts that a step has missed: features that were not the closest ones at its start, and came first all the same.
+
+A step knows the contacts of the features that are closest at its start. A body that moves by a good part of its thickness may
+turn another corner to a wall, or miss the edge that was near and meet the face behind it. So the way of bodies that are so
+fast is looked at once more after the step, pose by pose. Where two shapes overlap, their features are taken at the moment when
+they touch, added to the contacts of the step, and the step is repeated with them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from stickslip.errors import TunnellingWarning
+
+if TYPE_CHECKING:
+    from stickslip.collide.scene import Scene
+    from stickslip.engine.runs import Rows
+
+SHARE = 0.1  # of the thickness: steps by which bodies move less are not looked at
+FINE = 0.25  # of the thickness, between two poses
+MOST_POSES = 200  # of a step
+DEEP = 1e-4  # of the half thickness: overlap at the end of a step
+DEEP_BETWEEN = 0.02  # the same between, where poses are interpolated
+NEAR = 0.02  # of the half thickness: contacts of two shapes that are taken together when they touch
+HALVINGS = 12  # of the time between two poses, down to the moment of touching
+ROUNDS = 6  # repetitions of a step
+ROW = 24  # columns of contacts, as in `collide.world`, which loads the compiler
+NOTHING = np.zeros((0, ROW))
+
+
+class Overlap(NamedTuple):
+    """Two shapes that overlap on their way: how deep, and contacts that a step needs to hold them apart."""
+
+    pair: tuple[int, int]
+    depth: float
+    rows: np.ndarray
+
+
+class Missed:
+    """Looks for what the steps of one run miss."""
+
+    def __init__(self, scene: Scene, labels: Sequence[str]):
+        self._scene, self._labels, self._dimension, self._warned = scene, labels, scene.dimension, False
+        self._thin = half_thickness(scene)
+        self._moving = np.flatnonzero(scene.bodies[:, 0])
+        own = np.full(len(scene.bodies), np.inf)
+        np.minimum.at(own, scene.shapes[:, 1], self._thin)
+        self._own, self._thinnest = own[self._moving], float(self._thin.min(initial=np.inf))
+        self._places: Any = None  # made when they are needed: where poses are looked at
+
+    def may(self, u: np.ndarray, dt: float) -> bool:
+        """Whether a body moves so far that something may be missed."""
+        return bool(((dt * self._speeds(u)) > SHARE * (self._own + self._thinnest)).any())
+
+    def step(self, run: Any, advance: Callable[[], Rows]) -> Rows:
+        """A step of a run that is about to detect its contacts, with all contacts that it needs."""
+        kept, counts, n = (run.state, run.first, run.done, run.row), run.counts, run.columns["q_1"]
+        q_0 = run.row[1 : 1 + n].copy()
+        run.detect(NOTHING)
+        rows, further, overlap = advance(), NOTHING, None
+        for _ in range(ROUNDS):
+            overlap = None if run.failure is not None else self._overlap(run, q_0, run.row[1 : 1 + n])
+            if overlap is None or not len(overlap.rows):
+                break
+            further = np.concatenate([further, overlap.rows])
+            rows = self._again(run, kept, counts, further, advance)
+        if run.failure is not None and len(further):  # better as it was than not at all
+            run.failure = None
+            rows = self._again(run, kept, counts, NOTHING, advance)
+            overlap = None if run.failure is not None else self._overlap(run, q_0, run.row[1 : 1 + n])
+        if overlap is not None:
+            self._warn(overlap, run)
+        return rows
+
+    def _again(self, run: Any, kept: tuple, counts: Any, further: np.ndarray, advance: Callable[[], Rows]) -> Rows:
+        """The same step, with further contacts."""
+        run.state, run.first, run.done, run.row = kept
+        run.counts = counts
+        run.detect(further)
+        return advance()
+
+    def _speeds(self, u: np.ndarray) -> np.ndarray:
+        """The largest speed of a point of each moving body."""
+        from stickslip.collide.scene import TRANSLATING
+
+        bodies, d = self._scene.bodies[self._moving], self._dimension
+        speed = np.linalg.norm(u[bodies[:, 3][:, None] + np.arange(d)], axis=1)
+        turning = np.flatnonzero(bodies[:, 0] != TRANSLATING)
+        spins = u[bodies[turning, 3][:, None] + d + np.arange(1 if d == 2 else 3)]
+        speed[turning] += np.linalg.norm(spins, axis=1) * self._scene.arms[self._moving[turning]]
+        return np.asarray(speed)
+
+    # -- the way of a step -----------------------------------------------------------------------------------------------
+
+    def _overlap(self, run: Any, q_0: np.ndarray, q_1: np.ndarray) -> Overlap | None:
+        """The first two shapes that overlap on the way from q_0 to q_1, although no contact of the step knows of it."""
+        known, change = run.keys(), self._aligned(q_0, q_1) - q_0
+        way, bend = self._ways(change)
+        count = np.ceil((way / (FINE * (self._own + self._thinnest))).max(initial=1.0))
+        poses = np.linspace(0.0, 1.0, 1 + int(min(MOST_POSES, count)))
+        for before, share in pairwise(poses.tolist()):
+            # Contacts that the step knows count at its end only: their features may be places on edges, which move.
+            limit, others = (DEEP_BETWEEN, known) if share < 1.0 else (DEEP, set())
+            worst = self._worst(self._look(q_0 + share * change), others, limit, bend if share < 1.0 else 0.0)
+            if worst is None:
+                continue
+            pair, depth = self._pair(worst), -float(worst[5])
+            others, low, high = known - {self._key(worst)}, before, share
+            for _ in range(HALVINGS):
+                middle = (low + high) / 2
+                if self._worst(self._look(q_0 + middle * change), others, DEEP, 0.0, pair) is None:
+                    low = middle
+                else:
+                    high = middle
+            touching = self._look(q_0 + high * change, NEAR * min(self._thin[list(pair)]))
+            new = [row for row in touching if self._pair(row) == pair and self._key(row) not in others]
+            return Overlap(pair, depth, self._brought_back(np.array(new).reshape(-1, ROW), run))
+        return None
+
+    def _worst(
+        self,
+        rows: np.ndarray,
+        known: set[tuple[int, ...]],
+        limit: float,
+        bend: float,
+        pair: tuple[int, int] | None = None,
+    ) -> np.ndarray | None:
+        """Of contacts that are not known, or those of one pair, the deepest, if it is deeper than this share of the half
+        thickness, and a length.
+        """
+        worst: np.ndarray | None = None
+        for row in rows:
+            own, depth = self._pair(row), -float(row[5])
+            if (pair is not None and own != pair) or depth <= limit * min(self._thin[list(own)]) + bend:
+                continue
+            if (worst is None or row[5] < worst[5]) and self._key(row) not in known:
+                worst = row
+        return worst
+
+    @staticmethod
+    def _pair(row: np.ndarray) -> tuple[int, int]:
+        return int(min(row[0], row[1])), int(max(row[0], row[1]))
+
+    def _key(self, row: np.ndarray) -> tuple[int, ...]:
+        """As `collide.scene.Contacts.key`, with the kind."""
+        i, j, f, g, kind = (int(x) for x in row[:5])
+        low, high = min(i, j), max(i, j)
+        return low * len(self._scene.shapes) + high, f if i < j else g, g if i < j else f, kind
+
+    def _aligned(self, q_0: np.ndarray, q_1: np.ndarray) -> np.ndarray:
+        """q_1 with quaternions on the side of those of q_0."""
+        from stickslip.collide.scene import RIGID
+
+        out = q_1.copy()
+        for first in self._scene.bodies[self._scene.bodies[:, 0] == RIGID, 2].tolist():
+            turn = slice(first + 3, first + 7)
+            if out[turn] @ q_0[turn] < 0.0:
+                out[turn] *= -1.0
+        return out
+
+    def _ways(self, change: np.ndarray) -> tuple[np.ndarray, float]:
+        """How far a point of each moving body can have come; how far from the straight line between."""
+        from stickslip.collide.scene import PLANAR, RIGID
+
+        bodies, d = self._scene.bodies[self._moving], self._dimension
+        first, arms = bodies[:, 2], self._scene.arms[self._moving]
+        angle = np.zeros(first.size)
+        flat, turning = bodies[:, 0] == PLANAR, bodies[:, 0] == RIGID
+        angle[flat] = np.abs(change[first[flat] + 2])
+        angle[turning] = 2 * np.linalg.norm(change[first[turning, None] + 3 + np.arange(4)], axis=1)
+        way = np.linalg.norm(change[first[:, None] + np.arange(d)], axis=1) + angle * arms
+        return way, float((angle**2 * arms / 8).max(initial=0.0))
+
+    def _look(self, q: np.ndarray, skin: float = 0.0) -> np.ndarray:
+        """Contacts with gaps below `skin` at a pose, as rows of `collide.world.World`."""
+        from stickslip.collide.broad import nobody
+        from stickslip.collide.detect import STALE, detect, find_neighbours, room_for
+        from stickslip.collide.scene import empty_contacts
+
+        scene = self._scene._replace(skin=skin)
+        if self._places is None:
+            self._places = room_for(scene, 64), empty_contacts(64), empty_contacts(0), nobody(len(scene.shapes))
+        still = np.zeros(q.size + len(scene.bodies))
+        while True:
+            room, new, old, known = self._places
+            n = int(detect(scene, room, known, np.ascontiguousarray(q), still, 0.0, old, new))
+            if n == STALE:
+                known = find_neighbours(scene, room, 0.0)
+            elif n < 0:
+                room, new = room_for(scene, -2 * n), empty_contacts(-2 * n)
+            else:
+                return np.array(room.rows[:n])
+            self._places = room, new, old, known
+
+    def _brought_back(self, rows: np.ndarray, run: Any) -> np.ndarray:
+        """Contacts that were found at the last pose, as they stand in space at the start of the step: features are fixed to
+        their bodies.
+        """
+        from stickslip.collide.world import BALL_BALL, BALL_CAVITY, BALL_LINE, BALL_PLANE, BODY, LINE_LINE
+
+        there, here, out = self._places[0], run.start_poses, []
+        for row in rows.copy():
+            a, b = (self._scene.shapes[int(row[k]), BODY] for k in (0, 1))
+            turn_a, turn_b = (here.A[k] @ there.A[k].T for k in (a, b))
+            row[6:9] = here.x[a] + turn_a @ (row[6:9] - there.x[a])
+            row[10:13] = here.x[b] + turn_b @ (row[10:13] - there.x[b])
+            row[14:17], row[17:20] = turn_a @ row[14:17], turn_b @ row[17:20]
+            w, kind = row[6:9] - row[10:13], int(row[4])
+            if kind == BALL_PLANE:
+                n = row[17:20].copy()
+            elif kind == LINE_LINE:
+                n = row[23] * np.cross(row[14:17], row[17:20])
+            elif kind in (BALL_BALL, BALL_CAVITY):
+                n = -w if kind == BALL_CAVITY else w
+            elif kind == BALL_LINE:
+                n = w - (w @ row[17:20]) * row[17:20]
+            else:  # where Newton's method for the normal of an ellipsoid begins
+                n = turn_b @ row[20:23]
+            size = float(np.linalg.norm(n))
+            if size > 0.0:
+                row[20:23] = n / size
+                out.append(row)
+        return np.array(out).reshape(-1, ROW)
+
+    def _warn(self, overlap: Overlap, run: Any) -> None:
+        if self._warned:
+            return
+        self._warned = True
+        first, second = (self._labels[k] for k in overlap.pair)
+        warnings.warn(
+            f"at t = {run.t:.6g} {first!r} and {second!r} overlap by {overlap.depth:.3g} on their way: in a step of "
+            f"{run.clock.step:g} they move so far that contacts are missed. Take a smaller dt",
+            TunnellingWarning,
+            stacklevel=6,
+        )
+
+
+def missed_in(scene: Scene, labels: Sequence[str]) -> Missed | None:
+    """What looks for missed contacts; None for balls, half-spaces and holes: one contact knows all of two of them."""
+    from stickslip.collide.solids import BALL, HALF_SPACE, HOLLOW
+    from stickslip.collide.world import KIND
+
+    return None if np.isin(scene.shapes[:, KIND], (BALL, HALF_SPACE, HOLLOW)).all() else Missed(scene, labels)
+
+
+def half_thickness(scene: Scene) -> np.ndarray:
+    """Of each shape; infinite where a contact knows the whole shape, as that of a ball or a plane does."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    from stickslip.collide.solids import BALL, EGG, MESH, ROD, SOLID
+    from stickslip.collide.world import KIND, NORMAL_0, VERTEX_0, VERTEX_1
+
+    out, hulls = np.full(len(scene.shapes), np.inf), dict[bytes, float]()
+    for k, shape in enumerate(scene.shapes.tolist()):
+        core = scene.points[shape[VERTEX_0] : shape[VERTEX_1]]
+        if shape[KIND] == EGG:
+            out[k] = scene.points[shape[NORMAL_0] : shape[NORMAL_0] + scene.dimension, 3].min()
+        elif shape[KIND] in (BALL, ROD):
+            out[k] = core[0, 3]
+        elif shape[KIND] in (SOLID, MESH):
+            x = core[:, : scene.dimension]
+            if x.tobytes() not in hulls:
+                try:
+                    faces = ConvexHull(x).equations
+                    hulls[x.tobytes()] = float(-(x @ faces[:, :-1].T + faces[:, -1]).min(axis=0).max())
+                except QhullError:  # it is flat
+                    hulls[x.tobytes()] = 0.0
+            out[k] = core[0, 3] + hulls[x.tobytes()] / 2
+    return np.where(out > 0.0, out, scene.skin)
