@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import stickslip as ss
-from stickslip.math import dot, exp
+from stickslip.math import dot, exp, sin
 
 FAMILY = ["half-explicit", "half-explicit-adaptive", "half-explicit-acceleration", "explicit-velocity"]
 VELOCITY_LEVEL = ["half-explicit", "half-explicit-adaptive"]
@@ -268,6 +268,84 @@ def test_variants_differ_in_what_they_call_impulsive():
     assert brasey[turned].any()
     assert not runs[1].extra["Lambda_N"][turned].any()
     assert runs[1].q == pytest.approx(runs[0].q, abs=1e-12)  # an impulsive step without impulse is free flight
+
+
+# -- contacts that joints hold -----------------------------------------------------------------------------------------
+
+
+def slider_on_a_rail(e_floor: float, e_wall: float) -> ss.System:
+    """It also touches the floor, which the rail makes redundant, and slides against a wall."""
+    s = ss.System("rail")
+    s.add(ss.Gravity([0, -9.81]))
+    b = s.add(ss.PlanarBody("b", mass=1, inertia=0.1, velocity=[1, 0]))
+    s.add(ss.Prismatic("rail", ss.ground.point(0, 0), b.point(), axis=[1, 0]))
+    s.add(ss.Contact("floor", b.point(0, -0.1), ss.Line([0, -0.1], [0, 1]), restitution=e_floor))
+    s.add(ss.Contact("wall", b.point(0.1, 0), ss.Line([0.15, 0], [-1, 0]), restitution=e_wall))
+    return s
+
+
+def knife_on_the_floor(e_floor: float, e_wall: float) -> ss.System:
+    """The same with a constraint on velocities."""
+    s = ss.System("knife")
+    (x, y), (x_dot, y_dot) = s.coordinates("x y", initial=[0, 0], velocity=[1, 0])
+    s.kinetic_energy((x_dot**2 + y_dot**2) / 2)
+    s.potential_energy(9.81 * y)
+    s.velocity_constraint(y_dot, name="knife")
+    s.contact(gap=y, name="floor", restitution=e_floor)
+    s.contact(gap=0.05 - x, name="wall", restitution=e_wall)
+    return s
+
+
+@pytest.mark.parametrize("build", [slider_on_a_rail, knife_on_the_floor])
+@pytest.mark.parametrize("e_floor, e_wall", [(0.0, 0.5), (0.5, 0.5), (0.9, 0.0)])
+@pytest.mark.parametrize("method, options", VARIANTS)
+def test_a_contact_that_a_joint_holds_does_not_rebound(method, options, build, e_floor, e_wall):
+    """The floor's restitution is that of a velocity that the rail allows, which is zero, not of the free fall."""
+    run = solve(build(e_floor, e_wall), 0.06, 1e-3, method, **options)
+    assert run.extra["impulsive"].any()
+    assert run.u[-1, 0] == pytest.approx(-e_wall, abs=1e-8)
+    assert abs(run.u[-1, 1]) <= (9.82e-3 if method == "explicit-velocity" else 1e-8)  # which sinks with dt g
+
+
+@pytest.mark.parametrize("method", VELOCITY_LEVEL)
+def test_the_velocity_before_an_impact_is_that_of_minimal_coordinates(method):
+    """A pendulum strikes a wall: one step to behind the impact, as a bar on a hinge and as an angle."""
+    length, inertia, rate = 0.5, 0.1, -2.0
+    mass, e, dt = 2.0, 0.7, 1e-2
+    angle = 0.015 if method == "half-explicit" else 0.0015
+    bar, bob = ss.System("bar"), ss.System("angle")
+    turned = length * np.array([np.cos(angle), np.sin(angle)])
+    start = {"angle": angle, "velocity": rate * np.array([-turned[1], turned[0]]), "angular_velocity": rate}
+    b = bar.add(ss.PlanarBody("b", mass=mass, inertia=inertia, position=turned, **start))
+    bar.add(ss.Gravity([0, -9.81]))
+    bar.add(ss.Revolute("hinge", ss.ground.point(0, 0), b.point(-length, 0)))
+    bar.add(ss.Contact("wall", b.point(), ss.Line([0, 0], [0, 1]), restitution=e))
+    phi, phi_dot = bob.coordinates("phi", initial=[angle], velocity=[rate])
+    bob.kinetic_energy((inertia + mass * length**2) * phi_dot**2 / 2)
+    bob.potential_energy(mass * 9.81 * length * sin(phi))
+    bob.contact(gap=length * sin(phi), name="wall", restitution=e)
+    with_joint, without = (solve(s, dt, dt, method) for s in (bar, bob))
+    assert with_joint.extra["impulsive"][1, 0] == without.extra["impulsive"][1, 0] == 1
+    after, expected = with_joint.u[1, 2], without.u[1, 0]
+    assert expected > 1.3
+    assert after == pytest.approx(expected, rel=2e-4)
+
+
+def test_advice_for_contacts_at_rest_that_cannot_rebound():
+    """A ball between the floor and a slider on its rail: restitution asks for a hop that the slider forbids."""
+    s = ss.System("squeezed")
+    s.add(ss.Gravity([0, -9.81]))
+    a = s.add(ss.PlanarBody("a", mass=1, inertia=0.1, velocity=[1, 0]))
+    b = s.add(ss.PlanarBody("b", mass=0.2, inertia=0.1, position=[0, -0.1], velocity=[1, 0]))
+    s.add(ss.Prismatic("rail", ss.ground.point(0, 0), a.point(), axis=[1, 0]))
+    s.add(ss.Contact("floor", ss.Sphere(b.point(), 0.1), ss.Line([0, -0.2], [0, 1]), restitution=0.5))
+    s.add(ss.Contact("top", ss.Sphere(b.point(), 0.1), ss.Line([0, 0], [0, -1], a)))
+    s.add(ss.Contact("wall", a.point(0.1, 0), ss.Line([0.15, 0], [-1, 0]), restitution=0.5))
+    with pytest.raises(
+        ss.ConvergenceError, match="Restitution 0 of contacts that rest may help, or a method .* rattle"
+    ):
+        solve(s, 0.06, 1e-3, "half-explicit")
+    assert solve(s, 0.06, 1e-3, "rattle").u[-1, 0] == pytest.approx(-0.5, abs=1e-6)
 
 
 # -- steps that the scheme decides -------------------------------------------------------------------------------------

@@ -141,6 +141,11 @@ def failure_of(
         remedy = "the motion has exploded: a smaller dt or a scheme with implicit forces may help"
     elif solver != "auto":
         remedy = f"other solvers than {solver} may succeed, which solver='auto' asks in turn; {smaller}"
+    elif stage == "impact" and bounces:  # of half-explicit: contacts at rest rebound from a fall that others may forbid
+        remedy = (
+            "restitution 0 of contacts that rest may help, or a method in which they do not rebound, such as rattle"
+        )
+        remedy += "; `problem` of this error is the contact problem, `problem.save(path)` keeps it"
     else:
         remedy = f"{smaller}; `problem` of this error is the contact problem, `problem.save(path)` keeps it"
     return Failure(t_1, stage, residual, f"{what} {tried}", remedy, rows, trouble.problem)

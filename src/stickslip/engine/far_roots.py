@@ -33,6 +33,11 @@ from stickslip.nonsmooth.cones import CLOSED, NORMAL
 
 NONLINEAR = 0.75  # rest of (1), as a share of the travel; second-order terms alone leave one half with slopes at x
 FARTHER = 10.0  # times the travel that is predicted
+NOTE, LEAVE, RETURN = (
+    0,
+    1,
+    2,
+)  # keep what was found and its difference to the start; to the start; back to what was found
 
 
 @apart("boolean")
@@ -49,20 +54,9 @@ def leads_far(tables: Tables, k: int, memory: np.ndarray, work: Work, tolerance:
 
 @jit_inline
 def _is_far(tables: Tables, k: int, memory: np.ndarray, work: Work, tolerance: float) -> bool:
-    problem, x = tables.problems[k], work.x
-    for s in range(problem.segment_0, problem.segment):
-        segment = tables.segments[s]
-        for i in range(segment.length):
-            _go_back(work, memory, segment.first + i, segment.start + i)
-    for g in range(problem.group_0, problem.group_1):
-        group = tables.groups[g]
-        kind = tables.kinds[group.kind]
-        for row in range(kind.first, kind.first + kind.count * kind.width, kind.width):
-            for b in range(group.law_0, group.law_1):
-                law, place = tables.laws[b], tables.places[group.unknowns + tables.laws[b].unknown]
-                at = tables.dofs[row + place.column]
-                for i in range(law.rows):
-                    _go_back(work, memory, place.start + at + i, law.home + at + i)
+    problem = tables.problems[k]
+    _visit(tables, k, memory, work, NOTE)
+    _visit(tables, k, memory, work, LEAVE)
     far = False
     for g in range(problem.group_0, problem.group_1):
         group = tables.groups[g]
@@ -75,10 +69,18 @@ def _is_far(tables: Tables, k: int, memory: np.ndarray, work: Work, tolerance: f
                 far = _is_far_for(tables, k, g, row, work.offset[instance], element, memory, work, tolerance)
             row += kind.width
             element += group.law_1 - group.law_0
+    _visit(tables, k, memory, work, RETURN)
+    return far
+
+
+@jit_inline
+def _visit(tables: Tables, k: int, memory: np.ndarray, work: Work, what: int) -> None:
+    """Do one thing with all unknowns. Laws may share one, so that it comes twice: NOTE must be over before LEAVE begins."""
+    problem = tables.problems[k]
     for s in range(problem.segment_0, problem.segment):
         segment = tables.segments[s]
         for i in range(segment.length):
-            memory[segment.start + i] = x[segment.first + i].pivot
+            _visit_one(work, memory, segment.first + i, segment.start + i, what)
     for g in range(problem.group_0, problem.group_1):
         group = tables.groups[g]
         kind = tables.kinds[group.kind]
@@ -87,16 +89,18 @@ def _is_far(tables: Tables, k: int, memory: np.ndarray, work: Work, tolerance: f
                 law, place = tables.laws[b], tables.places[group.unknowns + tables.laws[b].unknown]
                 at = tables.dofs[row + place.column]
                 for i in range(law.rows):
-                    memory[law.home + at + i] = x[place.start + at + i].pivot
-    return far
+                    _visit_one(work, memory, place.start + at + i, law.home + at + i, what)
 
 
 @jit_inline
-def _go_back(work: Work, memory: np.ndarray, i: int, place: int) -> None:
-    """One unknown to its start; what was found and the difference are kept."""
-    work.x[i].pivot = memory[place]
-    work.x[i].step = memory[place] - work.start[i]
-    memory[place] = work.start[i]
+def _visit_one(work: Work, memory: np.ndarray, i: int, place: int, what: int) -> None:
+    if what == NOTE:
+        work.x[i].pivot = memory[place]
+        work.x[i].step = memory[place] - work.start[i]
+    elif what == LEAVE:
+        memory[place] = work.start[i]
+    else:
+        memory[place] = work.x[i].pivot
 
 
 @jit_inline

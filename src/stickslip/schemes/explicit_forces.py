@@ -35,14 +35,14 @@ from stickslip.errors import OptionError
 from stickslip.schemes.half_explicit import (
     CARRY,
     CLOSING,
+    IMPULSIVE_STEP,
+    IMPULSIVE_UNKNOWNS,
     OPEN_0,
     OPEN_1,
     P_FORCES_0,
     P_FORCES_1,
     SPLIT,
     U_P,
-    free_velocity,
-    impact,
     initial_contacts,
     position,
     record_forces,
@@ -89,12 +89,7 @@ class HalfExplicitAcceleration(VelocityLevel):
         source="Schindler, Rezaei, Kursawe, Acary 2014, section 3 and Fig. 4",
         order=2,
         contact_order=1,
-        unknowns={
-            "start_forces": "n_u + n_P",
-            "free_velocity": "2*n_u",
-            "impact": "n_u + n_P",
-            "end_forces": "n_u + n_P",
-        },
+        unknowns={"start_forces": "n_u + n_P", "end_forces": "n_u + n_P"} | IMPULSIVE_UNKNOWNS,
         levels=("acceleration",),
         contact_level="acceleration",
         stable_to=2.0,
@@ -108,7 +103,7 @@ class HalfExplicitAcceleration(VelocityLevel):
 
     def step(self) -> tuple[StageFunction | If, ...]:
         smooth = (self.hold_prediction, self.end_activity, self.end_forces, trapezoidal_velocity, self.hold_velocity)
-        decide = If(CLOSING, then=(free_velocity, impact), otherwise=smooth)
+        decide = If(CLOSING, then=IMPULSIVE_STEP, otherwise=smooth)
         return self.start_activity, self.start_forces, position, decide
 
     def hold_prediction(self, part: PartType, s: Stage) -> None:
@@ -189,7 +184,7 @@ class ExplicitVelocity(VelocityLevel):
             summary="trapezoidal rule, contact forces that project the last velocities; drifts, for comparison",
             source="Schindler, Rezaei, Kursawe, Acary 2014, section 4 and Fig. 7",
             order=1,
-            unknowns={"start_forces": forces, "free_velocity": "2*n_u", "impact": "n_u + n_P", "end_forces": forces},
+            unknowns={"start_forces": forces, "end_forces": forces} | IMPULSIVE_UNKNOWNS,
             levels=(),
             contact_level="no",
             stable_to=2.0,
@@ -200,7 +195,7 @@ class ExplicitVelocity(VelocityLevel):
 
     def step(self) -> tuple[StageFunction | If, ...]:
         smooth = (self.end_forces, trapezoidal_velocity)
-        return self.start_forces, position, If(CLOSING, then=(free_velocity, impact), otherwise=smooth)
+        return self.start_forces, position, If(CLOSING, then=IMPULSIVE_STEP, otherwise=smooth)
 
     def start_forces(self, part: PartType, s: Stage) -> None:
         """lambda_0 and u_P (54, 90, 92)."""

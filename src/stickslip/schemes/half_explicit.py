@@ -13,11 +13,15 @@ carries the non-impulsive forces lambda; an impact is a jump at the end of the s
         P = dt (lambda_0 + lambda_1)/2
     a contact closes, g_N(t_0, q_0) > 0 and g_N(t_1, q_1) <= 0: all constraints act by impulses,
         u_F = u_0 + dt/2 (M_0^-1 h_0 + M_1^-1 h(t_1, q_1, u_P))                                      (77)
-        M_1 (u_1 - u_F) = W_1 Lambda,  g_dot(t_1, q_1, u_1) = 0,  impact laws between u_F and u_1    (78, 110, 114)
+        M_1 (u_A - u_F) = W_1 P_A,  g_dot(t_1, q_1, u_A) = 0,  joints only                           (77*)
+        M_1 (u_1 - u_F) = W_1 Lambda,  g_dot(t_1, q_1, u_1) = 0,  impact laws between u_A and u_1    (78, 110, 114)
         P = Lambda
 
 (51) is the paper's q_0 + dt/2 (u_0 + u_P) for qdot = u, and keeps the norm of quaternions exactly; with u_0 and u_P at
 the two ends, of the same order, a box that tumbles for 1 s loses 5e-7 of it at dt = 2e-3.
+The paper's impact laws take u_F itself. Without joints u_A is u_F, and with joints it is what u_F is in coordinates that need
+none. Joints may forbid the free fall that u_F contains, and then its restitution, too: a slider on a rail that also touches the
+floor, with e > 0, cannot leave the floor with e g dt/2, and could not take any impact.
 All unknowns of a stage are percussions and velocities (dt lambda in place of lambda), so that one tolerance serves all.
 Percussions start from zero in every step, as in (72): dependent contacts get those of minimum norm.
 
@@ -34,6 +38,7 @@ import casadi as ca
 from stickslip.engine.derive import PartType, Percussions
 from stickslip.engine.fields import (
     COLD,
+    GAMMA,
     GAP_RATE,
     ONE,
     PERCUSSIONS,
@@ -44,6 +49,7 @@ from stickslip.engine.fields import (
     U_1,
     Carry,
     Field,
+    G,
     Multipliers,
     N,
     Q,
@@ -57,8 +63,9 @@ from stickslip.schemes.scheme import Facts
 from stickslip.schemes.velocity_level import VelocityLevel, touch
 
 Q_E = Field("q_E", Q)
-U_P, U_E, U_F = Field("u_P", U), Field("u_E", U), Field("u_F", U)
+U_P, U_E, U_F, U_A = Field("u_P", U), Field("u_E", U), Field("u_F", U), Field("u_A", U)
 P_FORCES_0, P_FORCES_1, LAMBDA = Multipliers("P_0"), Multipliers("P_1"), Multipliers("Lambda")
+P_A_G, P_A_GAMMA = Field("P_A.g", G), Field("P_A.gamma", GAMMA)
 OPEN_0, OPEN_E, OPEN_1 = (
     Field("open_0", N),
     Field("open_E", N),
@@ -105,12 +112,23 @@ def free_velocity(part: PartType, s: Stage) -> None:
     s.equation(part.M(t_1, q_1) @ (u_F - (u_0 + u_E) / 2) - dt / 2 * part.h(t_1, q_1, u_P), for_=u_F)
 
 
+def admissible_velocity(part: PartType, s: Stage) -> None:
+    """u_A, the velocity next to u_F that the joints allow (77*)."""
+    t_1, q_1 = s.t_1, s.known(Q_1)
+    u_A = s.unknown(U_A, guess=U_F)
+    P_g, P_gamma = s.unknown(P_A_G, guess=COLD.g), s.unknown(P_A_GAMMA, guess=COLD.gamma)
+    W = part.W(t_1, q_1)
+    s.equation(part.M(t_1, q_1) @ (u_A - s.known(U_F)) - W.g @ P_g - W.gamma @ P_gamma, for_=u_A)
+    s.zero(part.g_dot(t_1, q_1, u_A), by=P_g)
+    s.zero(part.gamma(t_1, q_1, u_A), by=P_gamma)
+
+
 def impact(part: PartType, s: Stage) -> None:
     """The jump at the end of an impulsive step (78, 110, 114)."""
     t_1, q_1, u_F = s.t_1, s.known(Q_1), s.known(U_F)
     u_1 = s.unknown(U_1, guess=U_F)
     Lambda = s.unknown(LAMBDA, guess=COLD)
-    before, after = (t_1, q_1, u_F), (t_1, q_1, u_1)
+    before, after = (t_1, q_1, s.known(U_A)), (t_1, q_1, u_1)
     s.equation(part.M(t_1, q_1) @ (u_1 - u_F) - part.W(t_1, q_1) @ Lambda, for_=u_1)  # (114)
     s.zero(part.g_dot(*after), by=Lambda.g)
     s.zero(part.gamma(*after), by=Lambda.gamma)
@@ -174,6 +192,14 @@ def output(part: PartType, s: Stage) -> None:
     record_forces(s, 0.5 * s.known(P_FORCES_0) + P)
 
 
+IMPULSIVE_STEP = (free_velocity, admissible_velocity, impact)
+IMPULSIVE_UNKNOWNS = {
+    "free_velocity": "2*n_u",
+    "admissible_velocity": "n_u + n_g + n_gamma",
+    "impact": "n_u + n_P",
+}
+
+
 # -- the schemes -------------------------------------------------------------------------------------------------------
 
 
@@ -196,7 +222,7 @@ class HalfExplicit(VelocityLevel):
         summary="explicit forces, constraints on velocity level; order 2 between impacts, forces and impulses apart",
         source="Schindler, Rezaei, Kursawe, Acary 2014, section 5 and Fig. 9",
         order=2,
-        unknowns={"prediction": "n_u + n_P", "free_velocity": "2*n_u", "impact": "n_u + n_P", "output": "n_u + n_P"},
+        unknowns={"prediction": "n_u + n_P", "output": "n_u + n_P"} | IMPULSIVE_UNKNOWNS,
         levels=("velocity",),
         contact_level="velocity",
         stable_to=2.0,
@@ -213,11 +239,10 @@ class HalfExplicit(VelocityLevel):
         return (initial_contacts,)
 
     def step(self) -> tuple[StageFunction | If, ...]:
-        impulsive = (free_velocity, impact)
-        decide = If(CLOSING, then=impulsive, otherwise=(output,))
+        decide = If(CLOSING, then=IMPULSIVE_STEP, otherwise=(output,))
         if self.variant == "galerkin":
             return self.prediction, position, decide
-        return foresight, self.prediction, position, If(CLOSING_E, then=impulsive, otherwise=(decide,))
+        return foresight, self.prediction, position, If(CLOSING_E, then=IMPULSIVE_STEP, otherwise=(decide,))
 
     def prediction(self, part: PartType, s: Stage) -> None:
         """u_P and lambda_0, of contacts that are closed at the start."""

@@ -26,12 +26,12 @@ from stickslip.schemes.half_explicit import (
     CARRY,
     CLOSING,
     CLOSING_E,
+    IMPULSIVE_STEP,
+    IMPULSIVE_UNKNOWNS,
     OPEN_E,
     SPLIT,
     U_P,
     foresight,
-    free_velocity,
-    impact,
     initial_contacts,
     output,
     position,
@@ -70,13 +70,7 @@ class HalfExplicitAdaptive(VelocityLevel):
         summary="half-explicit with steps of dt/10 where a contact closes; order 2 between impacts",
         source="Schindler, Rezaei, Kursawe, Acary 2014, section 7.2 and Fig. 24",
         order=2,
-        unknowns={
-            "free_prediction": "n_u",
-            "free_velocity": "2*n_u",
-            "impact": "n_u + n_P",
-            "prediction": "n_u + n_P",
-            "output": "n_u + n_P",
-        },
+        unknowns={"free_prediction": "n_u", "prediction": "n_u + n_P", "output": "n_u + n_P"} | IMPULSIVE_UNKNOWNS,
         levels=("velocity",),
         contact_level="velocity",
         stable_to=2.0,
@@ -88,7 +82,7 @@ class HalfExplicitAdaptive(VelocityLevel):
         return (initial_contacts,)
 
     def step(self) -> tuple[StageFunction | If, ...]:
-        impulsive = (shorten, free_prediction, position, free_velocity, impact)
+        impulsive = (shorten, free_prediction, position, *IMPULSIVE_STEP)
         smooth = (self.prediction, position, If(CLOSING, then=impulsive, otherwise=(output,)))
         return foresight, If(CLOSING_E, then=impulsive, otherwise=smooth)
 

@@ -54,7 +54,17 @@ from stickslip.engine.stage import Stage
 from stickslip.errors import MethodError, OptionError, unknown_name
 from stickslip.model.declaration import slip_speed
 from stickslip.schemes.lobatto_tableau import projection, tableau
-from stickslip.schemes.rattle import IMPACTS, OPEN, OPEN_0, SLIDES, VARIANTS, closed_contacts, count_impacts, turns
+from stickslip.schemes.rattle import (
+    IMPACTS,
+    OPEN,
+    OPEN_0,
+    SLIDES,
+    VARIANTS,
+    closed_contacts,
+    count_impacts,
+    moves,
+    turns,
+)
 from stickslip.schemes.scheme import Facts, Scheme
 
 FREE = Field("free", N)  # contacts without a percussion
@@ -211,7 +221,7 @@ class Lobatto(Scheme):
         s.update(PERCUSSIONS, Percussions(P.g, P.gamma, ca.if_else(closed, P.N, 0), P_F))
 
     def choose_direction(self, part: PartType, s: Stage) -> None:
-        """Elements that slip at all inner stages, in a step without impacts.
+        """Elements that slip at all inner stages and have a direction for (57*), in a step without impacts.
 
         The first stage does not count where there are others: slip that begins in this step is zero there, and (58) for it
         would make a start from rest of order 2 for s >= 4.
@@ -221,7 +231,10 @@ class Lobatto(Scheme):
         least = masks[0]
         for mask in masks[1:]:
             least = ca.fmin(least, mask)
-        s.update(SLIDES, ca.if_else(turns(part), least - 2 * s.known(IMPACTS), -1))
+        c, stages = tableau(self.stages)[0], range(self.stages)
+        Q = [s.q_0, *[s.known(later) for later in self._later]]
+        _, slip = self._slip(part, [(s.t_0 + c[i] * s.dt, Q[i], s.known(_V(i))) for i in stages], stages[-1])
+        s.update(SLIDES, ca.if_else(turns(part) * moves(part, s, slip), least - 2 * s.known(IMPACTS), -1))
 
     # -- steps in which a contact changes its status -----------------------------------------------------------------------
 

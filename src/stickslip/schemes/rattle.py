@@ -22,9 +22,11 @@ Here they are the mean of both ends,
 which makes them symmetric and of order 2. Variant "midpoint" does the same for slip: in steps without impacts, elements
 that slip in (36) keep its direction for the whole step,
 
-    gamma_F_M in N_C(-P_F)                                                                           (34*)
+    gamma_F_M in N_C(-P_F),  gamma_F_M not zero                                                      (34*)
 
 with the mean of the coefficients at both ends. (34) is implicit Euler for the direction of slip, (34*) the midpoint rule.
+Without slip there is no direction: an element of a contact patch may be at the edge of its reservoir though the patch sticks,
+and (34*), which does not contain u_1, would leave its percussion and u_1 undetermined. It keeps (34).
 
 (32) reverses the velocity of the start of the step, and (33) puts the contact onto the surface at its end: what gravity does on
 the way there is lost, of order dt per impact. With restitution="touch" the velocity before the impact is the one with which
@@ -51,6 +53,7 @@ from stickslip.engine.fields import (
     ONE,
     PERCUSSIONS,
     Q_1,
+    SLIP_RATE,
     U_0,
     U_1,
     Carry,
@@ -68,6 +71,9 @@ from stickslip.schemes.scheme import Facts, Scheme
 
 VARIANTS = ("mean", "printed", "midpoint")
 RESTITUTIONS = ("step", "touch")
+SLIDING = (
+    100 * CLOSED
+)  # slip whose direction is known to about 1 % where solvers leave 1e-8, relative to that of the model
 U_M, U_E = Field("u_M", U), Field("u_E", U)
 P_FIRST, P_SECOND = Multipliers("P_first"), Multipliers("P_second")
 OPEN, OPEN_0 = Field("open", N), Field("open_0", N)  # contacts that are open at q_1, and at q_0
@@ -209,7 +215,18 @@ def count_impacts(part: PartType, s: Stage) -> None:
 
 def choose_direction(part: PartType, s: Stage) -> None:
     """Elements for (34*): those that slip, in a step without impacts."""
-    s.update(SLIDES, ca.if_else(turns(part), s.known(SLIPS) - 2 * s.known(IMPACTS), -1))
+    u_M = s.known(U_M)
+    slip = (part.gamma_F(s.t_0, s.q_0, u_M) + part.gamma_F(s.t_1, s.known(Q_1), u_M)) / 2
+    slips = s.known(SLIPS) - 2 * s.known(IMPACTS)
+    s.update(SLIDES, ca.if_else(turns(part) * moves(part, s, slip), slips, -1))
+
+
+def moves(part: PartType, s: Stage, slip: ca.SX) -> ca.SX:
+    """Components of elements whose slip has a direction."""
+    v, rows = slip / s.known(SLIP_RATE), [ca.SX(0, 1)]
+    for f in part.frictions:
+        rows.append(ca.repmat(ca.sumsqr(v[f.first : f.first + f.size]) > SLIDING**2, f.size, 1))
+    return ca.vertcat(*rows)
 
 
 def turns(part: PartType) -> ca.SX:
