@@ -109,10 +109,17 @@ class Contact(Described):
 
     def way_between(self, system: System) -> tuple[np.ndarray, Scalar] | None:
         """The vector between two round shapes, and their radii; its length less these is the gap. None of other pairs."""
+        if self.round_shapes is None:
+            return None
+        c, k, R, R_other = _cores(system, self.name, *self.round_shapes)
+        return array(c - k), R + R_other
+
+    @property
+    def round_shapes(self) -> tuple[Any, Any] | None:
+        """Two shapes whose gap is a distance less radii, a sphere and another one; None if there are no such two."""
         for first, second in ((self.geometry_1, self.geometry_2), (self.geometry_2, self.geometry_1)):
             if isinstance(first, Sphere) and isinstance(second, (Point, Sphere, Capsule, Box)):
-                c, k, R, R_other = _cores(system, self.name, first, second)
-                return array(c - k), R + R_other
+                return first, second
         return None
 
 

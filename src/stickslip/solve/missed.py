@@ -62,10 +62,10 @@ class Missed:
         kept, counts, n = (run.state, run.first, run.done, run.row), run.counts, run.columns["q_1"]
         q_0 = run.row[1 : 1 + n].copy()
         run.detect(NOTHING)
-        rows, further, overlap = advance(), NOTHING, None
-        for _ in range(ROUNDS):
+        rows, further = advance(), NOTHING
+        for repeated in range(ROUNDS + 1):
             overlap = None if run.failure is not None else self._overlap(run, q_0, run.row[1 : 1 + n])
-            if overlap is None or not len(overlap.rows):
+            if overlap is None or not len(overlap.rows) or repeated == ROUNDS:
                 break
             further = np.concatenate([further, overlap.rows])
             rows = self._again(run, kept, counts, further, advance)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import casadi as ca
 import numpy as np
@@ -22,35 +22,42 @@ from stickslip.model.system import System
 from stickslip.solution import Solution
 from stickslip.solve.prepared import Prepared
 
-KEY = "ways between"
-SLOW = 0.1  # of a radius: where no velocity takes a body farther in a step, nothing is looked at
+PAIRS, WAYS = "round pairs", "ways between"  # what is kept with a model
+SLOW = 0.1  # of the radii: where no velocity takes two bodies farther in a step, nothing is looked at
 MOST_ROWS = 2_000_000
+TOGETHER = 50  # pairs that are evaluated at once
+
+
+class RoundPairs(NamedTuple):
+    """Declared contacts that could pass, their radii, and where the velocities of the two bodies begin and end."""
+
+    contacts: list[Contact]
+    radii: np.ndarray
+    columns: np.ndarray
 
 
 def warn_of_passing(ready: Prepared, system: System, solution: Solution, values: Mapping[str, Any], dt: float) -> None:
     """Warn of the first pair, and say when. Rows that are several steps apart tell nothing."""
-    if KEY not in ready.inputs:
-        reading: Any = Reading(system)
-        seen = [(part.name, part.way_between(reading)) for part in system.parts if isinstance(part, Contact)]
-        ready.inputs[KEY] = [(name, ca.vertcat(column(each[0]), each[1])) for name, each in seen if each is not None]
-    if not ready.inputs[KEY] or not solution.holds("q", "u") or not 2 <= len(solution) <= MOST_ROWS:
+    if PAIRS not in ready.inputs:
+        ready.inputs[PAIRS] = _round_pairs(system)
+    pairs: RoundPairs = ready.inputs[PAIRS]
+    if not pairs.contacts or not solution.holds("q", "u") or not 2 <= len(solution) <= MOST_ROWS:
         return
-    far = float(np.abs(solution.u).max(initial=0.0)) * dt
-    step_by_step = np.diff(solution.t) < 1.5 * dt
-    start = solution.t[:1], solution.q[:1], solution.u[:1]
-    first = np.inf, ""
-    for name, seen in ready.inputs[KEY]:
-        if far < SLOW * float(evaluate(system, seen[-1], values, *start)[0, 0]):
-            continue
-        *way, radii = evaluate(system, seen, values, solution.t, solution.q, solution.u).T
-        before, after = np.array(way)[:, :-1], np.array(way)[:, 1:]
-        moved = after - before
-        square = (moved**2).sum(axis=0)
-        share = -(before * moved).sum(axis=0) / np.where(square > 0.0, square, 1.0)
-        nearest = np.linalg.norm(before + share * moved, axis=0)
-        passed = step_by_step & ((before * after).sum(axis=0) < 0.0) & (nearest < radii[1:])
-        if passed.any():
-            first = min(first, (float(solution.t[int(passed.argmax())]), name))
+    fast = _fast(pairs, np.abs(solution.u).max(axis=0) * dt)
+    if not fast.size:
+        return
+    step_by_step, first = np.diff(solution.t) < 1.5 * dt, (np.inf, "")
+    for begin in range(0, fast.size, TOGETHER):
+        some = [pairs.contacts[k] for k in fast[begin : begin + TOGETHER]]
+        for contact, (*way, radii) in zip(some, _ways(ready, system, solution, values, some), strict=True):
+            before, after = np.array(way)[:, :-1], np.array(way)[:, 1:]
+            moved = after - before
+            square = (moved**2).sum(axis=0)
+            share = -(before * moved).sum(axis=0) / np.where(square > 0.0, square, 1.0)
+            nearest = np.linalg.norm(before + share * moved, axis=0)
+            passed = step_by_step & ((before * after).sum(axis=0) < 0.0) & (nearest < radii[1:])
+            if passed.any():
+                first = min(first, (float(solution.t[int(passed.argmax())]), contact.name))
     if first[1]:
         warnings.warn(
             f"contact {first[1]!r}: at t = {first[0]:.6g} a step of {dt:g} took one shape through the other, and a contact "
@@ -58,3 +65,42 @@ def warn_of_passing(ready: Prepared, system: System, solution: Solution, values:
             TunnellingWarning,
             stacklevel=4,
         )
+
+
+def _round_pairs(system: System) -> RoundPairs:
+    """Without symbols: there may be thousands. A radius that is not a number counts as zero, so such pairs are looked at."""
+    starts = [int(first) for first in system.starts["u"]]
+    where = {block.name: (first, first + block.u.numel()) for block, first in zip(system.blocks, starts, strict=False)}
+    contacts, radii, columns = [], [], []
+    for part in system.parts:
+        if not isinstance(part, Contact) or part.round_shapes is None:
+            continue
+        own = [getattr(shape, "radius", 0.0) for shape in part.round_shapes]
+        bodies = [shape.body.name for shape in part.round_shapes]
+        contacts.append(part)
+        radii.append(sum(own) if all(isinstance(x, (int, float)) for x in own) else 0.0)
+        columns.append([where.get(name, (0, 0)) for name in bodies])
+    return RoundPairs(contacts, np.array(radii, float), np.array(columns, int).reshape(-1, 2, 2))
+
+
+def _fast(pairs: RoundPairs, far: np.ndarray) -> np.ndarray:
+    """Which pairs move far enough in a step; far: of each velocity."""
+    ways = {
+        tuple(each): far[each[0] : each[1]].max(initial=0.0) for each in np.unique(pairs.columns.reshape(-1, 2), axis=0)
+    }
+    both = np.array([ways[tuple(a)] + ways[tuple(b)] for a, b in pairs.columns])
+    return np.flatnonzero(both >= SLOW * pairs.radii)
+
+
+def _ways(
+    ready: Prepared, system: System, solution: Solution, values: Mapping[str, Any], contacts: list[Contact]
+) -> list[np.ndarray]:
+    """Of each pair the vector between its shapes and its radii, by rows of the solution."""
+    known, reading = ready.inputs.setdefault(WAYS, {}), cast(Any, Reading(system))
+    for each in contacts:
+        if each.name not in known:
+            way, radii = each.way_between(reading) or ([], 0.0)
+            known[each.name] = ca.vertcat(column(way), radii)
+    expression = ca.vertcat(*[known[each.name] for each in contacts])
+    found = evaluate(system, expression, values, solution.t, solution.q, solution.u).T
+    return np.split(found, len(contacts))
