@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from numbers import Real
 
 import numpy as np
 
@@ -96,8 +95,10 @@ class DetectedContacts:
     def at(self, step: int) -> DetectedContacts:
         """The contacts of one step, from 1 to the last one."""
         last = self.step.max(initial=0) if self.steps is None else self.steps
-        if not isinstance(step, Real) or step not in range(1, last + 1):
-            raise OptionError(f"step = {step!r} must be a whole number from 1 to {last}, the last step of this solution")
+        if np.ndim(step) or step not in range(1, last + 1):
+            raise OptionError(
+                f"step = {step!r} must be a whole number from 1 to {last}, the last step of this solution"
+            )
         return self.where(self.step == step)
 
     def between(self, first: str, second: str) -> DetectedContacts:
