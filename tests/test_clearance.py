@@ -312,3 +312,17 @@ def test_bad_prismatic_joints_are_named(options, message):
     size = {"length": 0.1, "height": 0.05, "clearance": 1e-3, "axis": [1, 0]}
     with pytest.raises(ModelError, match=message):
         s.add(ss.ClearancePrismatic("j", point, body.point(), **size | options))
+
+
+def test_a_pin_that_does_not_close_is_named():
+    """A closed contact misses its gap, not its percussion: errors of rows count by their branch."""
+    s = ss.System("pendulum")
+    s.add(ss.Gravity([0, -G]))
+    rod = s.add(
+        ss.PlanarBody("rod", mass=1, inertia=0.02, position=[0, -0.30001], velocity=[0.06, 0], angular_velocity=0.2)
+    )
+    s.add(ss.ClearanceRevolute("pin", ss.ground.point(0, 0), rod.point(0, 0.3), radius=0.01, clearance=1e-5))
+    dt = 2 * np.pi / np.sqrt(G * 0.3 / 0.11) / 1000
+    with pytest.raises(ss.ConvergenceError, match=r"Not closed: pin\. A smaller dt") as caught:
+        solve(s, 2.0, dt)
+    assert caught.value.names == ("pin",)

@@ -106,6 +106,69 @@ def test_derivatives_of_the_radius_of_friction(law):
             np.testing.assert_allclose(exact, np.array(difference, float).ravel(), atol=1e-8)
 
 
+# -- orders, where the coefficient varies ------------------------------------------------------------------------------
+
+
+MU, SLOPE, SPEED = 0.2, 0.1, 2.0
+OMEGA = np.sqrt(G * SLOPE)
+VARYING = {  # mu = MU + SLOPE times the slip speed, position or time; and x, v of a block that slides
+    "speed": lambda t: (
+        (SPEED + MU / SLOPE) / (G * SLOPE) * (1 - np.exp(-G * SLOPE * t)) - MU / SLOPE * t,
+        (SPEED + MU / SLOPE) * np.exp(-G * SLOPE * t) - MU / SLOPE,
+    ),
+    "position": lambda t: (
+        MU / SLOPE * (np.cos(OMEGA * t) - 1) + SPEED / OMEGA * np.sin(OMEGA * t),
+        SPEED * np.cos(OMEGA * t) - OMEGA * MU / SLOPE * np.sin(OMEGA * t),
+    ),
+    "time": lambda t: (
+        SPEED * t - G * (MU * t**2 / 2 + SLOPE * t**3 / 6),
+        SPEED - G * (MU * t + SLOPE * t**2 / 2),
+    ),
+}
+
+
+@cache
+def braked(what: str) -> ss.System:
+    s = ss.System("block")
+    (x, y), u = s.coordinates("x y", initial=[0, 0], velocity=[SPEED, 0])
+    s.kinetic_energy(u @ u / 2)
+    s.potential_energy(G * y)
+    friction = {"speed": lambda v: MU + SLOPE * v, "position": MU + SLOPE * x, "time": MU + SLOPE * s.time}[what]
+    s.contact(gap=y, slip=u[0], friction=friction)
+    return s
+
+
+ORDERS = {  # where mu depends on the slip speed, and where it depends on position or time
+    "rattle": (1, 1),
+    "lobatto": (1, 1),
+    "generalized-alpha": (1, 1),
+    "moreau": (1, 1),
+    "theta": (1, 2),
+    "half-explicit": (1, 2),
+    "half-explicit-adaptive": (1, 2),
+    "rattle:variant=midpoint": (2, 1),
+    "lobatto:variant=midpoint": (4, 1),
+    "generalized-alpha:friction=smooth": (2, 1),
+}
+
+
+@pytest.mark.parametrize("what", VARYING)
+@pytest.mark.parametrize("method", ORDERS)
+def test_orders_of_friction_that_varies(method, what):
+    """The page of the schemes says them. They hold for x and v together: some are exact for one where time is linear."""
+    errors = []
+    for dt in (8e-3, 4e-3):
+        out = solve(braked(what), 0.4, dt, method=method)
+        errors.append(np.abs(np.array([out.q[-1, 0], out.u[-1, 0]]) - VARYING[what](out.t[-1])).max())
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(ORDERS[method][what != "speed"], abs=0.1)
+
+
+@pytest.mark.parametrize("what", VARYING)
+def test_event_driven_friction_that_varies_is_exact(what):
+    out = solve(braked(what), 0.4, 0.05, method="event-driven")
+    np.testing.assert_allclose([out.q[-1, 0], out.u[-1, 0]], VARYING[what](out.t[-1]), atol=1e-9)
+
+
 # -- restitution ------------------------------------------------------------------------------------------------------
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import stickslip as ss
 from stickslip.detected import COLUMNS
-from stickslip.errors import InitialStateError, MethodError, ModelError, TunnellingWarning
+from stickslip.errors import InitialStateError, MethodError, ModelError, OptionError, TunnellingWarning
 from stickslip.model import collisions
 from stickslip.schemes import METHODS
 
@@ -102,6 +102,28 @@ def test_a_tower_of_boxes_stands_and_every_joint_carries_what_is_above():
     for k in range(4):
         carried = abs(last.between(names[k], names[k + 1]).percussion[:, 2].sum())
         assert carried == pytest.approx((4 - k) * G * 1e-3, rel=1e-6)
+
+
+def test_contacts_are_chosen_by_names_and_steps_that_exist():
+    """Shapes that do not touch have none; a misspelt name, or a step that was not taken, is refused."""
+    s = ss.System("two")
+    s.add(ss.Gravity([0, 0, -G]))
+    cubes = [ss.Box(ss.ground.frame([k, 0, 0.05]), [0.1, 0.1, 0.1]) for k in range(2)]
+    boxes = [s.add(ss.solid(f"box {k}", cube, density=1000)) for k, cube in enumerate(cubes)]
+    extra = ss.Sphere(boxes[1].point(), 0.01)
+    s.add(ss.Collisions("touch", [*boxes, extra, FLOOR], friction=0.5))
+    contacts = solve(s, 5e-3, 1e-3).contacts
+    assert contacts.labels == ("box 0", "box 1[0]", "box 1[1]", "ground")
+    assert contacts.steps == contacts.at(5).steps == 5
+    assert len(contacts.between("box 0", "box 1")) == len(contacts.at(1).between("box 1[1]", "ground")) == 0
+    assert len(contacts.between("box 1", "ground").at(5)) == len(contacts.between("box 0", "ground").at(5.0)) > 0
+    with pytest.raises(OptionError, match="unknown shape or body 'box0'; did you mean 'box 0'"):
+        contacts.between("box0", "ground")
+    with pytest.raises(OptionError, match="unknown shape or body 'floor'.*box 0, box 1, .*ground"):
+        contacts.between("box 0", "floor")
+    for step in (-1, 0, 6, 2.5, "1", None):
+        with pytest.raises(OptionError, match=r"step = .* whole number from 1 to 5, the last step"):
+            contacts.at(step)
 
 
 @pytest.mark.parametrize("mu, stays", [(0.6, True), (0.4, False)])

@@ -114,8 +114,9 @@ def test_bad_input():
         ss.ensemble(ball, 1.0, 0.1, parameters={"e": [0.1, 0.2, 0.3]}, q0=[[1.0], [2.0]])
     with pytest.raises(ss.OptionError, match="not finite"):
         ss.ensemble(ball, 1.0, 0.1, q0=[[np.nan]])
-    with pytest.raises(ss.OptionError, match="rising numbers of steps"):
-        ss.ensemble(ball, 1.0, 0.1, keep=[3, 2])
+    for keep in ([3, 2], [0.5, 2.9], [-1, 3], [3, 11], ["a"], [np.nan], 3, []):
+        with pytest.raises(ss.OptionError, match="rising whole numbers of steps, from 0 to 10"):
+            ss.ensemble(ball, 1.0, 0.1, keep=keep)
     with pytest.raises(ss.ModelError, match="restitution"):
         ss.ensemble(ball, 1.0, 0.1, parameters={"e": [0.5, 1.5]})
     with pytest.raises(ss.MethodError, match="no steps of equal length"):

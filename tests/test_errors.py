@@ -531,3 +531,86 @@ def test_what_an_ensemble_and_a_stop_need():
         ss.ensemble(s, 0.1, 0.01, q0=np.zeros((0, 2)))
     with ss.stepper(s, 0.01) as sim, pytest.raises(ss.OptionError, match="minus a limit; got 2 entries"):
         sim.run(1.0, stop=[1.0, 2.0])
+
+
+@pytest.mark.parametrize("method, w_dt", [("rattle", 2.1), ("half-explicit", 3.0), ("lobatto", 10.0)])
+def test_a_motion_that_explodes_is_called_so(method, w_dt):
+    """No contact is to blame, and no half of a step would help: rounding errors of the velocity are above the tolerance."""
+    s = ss.System("spring")
+    (x,), u = s.coordinates("x", initial=[1.0], velocity=[0.0])
+    s.kinetic_energy(u @ u / 2)
+    s.potential_energy(5e3 * x * x)
+    words = (
+        r"the motion has exploded: 'x_dot' is .*rounding errors.*above tol = 1e-08.*implicit forces.*energy rises by"
+    )
+    with (
+        pytest.warns(ss.StabilityWarning),
+        pytest.raises(ss.ConvergenceError, match=words) as caught,
+    ):
+        solve(s, t_end=200 * w_dt / 100, dt=w_dt / 100, method=method)
+    assert "subdivide" not in str(caught.value)
+    assert "problem" not in str(caught.value)
+    assert caught.value.names == ("equation of motion for 'x_dot'",)
+    with pytest.warns(ss.StabilityWarning), pytest.raises(ss.ConvergenceError, match="exploded") as caught:
+        solve(s, t_end=200 * w_dt / 100, dt=w_dt / 100, method=method, energy_alarm=False)
+    assert "energy rises" not in str(caught.value)
+
+
+@pytest.mark.parametrize("method, ratio", [("rattle", 1e9), ("moreau", 1e8)])
+def test_masses_that_differ_too_much_are_named_and_no_jam(method, ratio):
+    """Three boxes at rest on each other: forces on the top one are large, but they hold it."""
+    s = ss.System("stack")
+    s.add(ss.Gravity([0, 0, -9.81]))
+    cubes = [ss.Box(ss.ground.frame([0, 0, 0.05 + 0.1 * k]), [0.1, 0.1, 0.1]) for k in range(3)]
+    density = [1000, 1000, 1000 * ratio]
+    boxes = [s.add(ss.solid(f"b{k}", cube, density=density[k])) for k, cube in enumerate(cubes)]
+    s.add(ss.Collisions("c", [*boxes, ss.Plane([0, 0, 0], [0, 0, 1])], friction=0.5))
+    words = rf"the mass of 'b2' is {ratio:.0e}".replace("+", r"\+") + r" times that of 'b[01]'.*factor of 1e7 help"
+    with pytest.raises(ss.ConvergenceError, match=words) as caught:
+        solve(s, t_end=0.05, dt=1e-3, method=method)
+    assert "press against" not in str(caught.value)
+    assert "jam" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "law, words",
+    [
+        (lambda v: [0.1, 0.2][v], "speed is a symbol, not a whole number.*where chooses"),
+        (lambda v: sum(range(v)), "not a whole number"),
+        (lambda v: 0.3 + sum(list(v)), "speed is a symbol, not a list"),
+        (lambda v: float(f"{v:.2f}"), "a format such as"),
+        (lambda v: 0.3 if v > 1 else 0.2, "Python's `if`"),
+        (lambda v: 0.3 * len(v), "a function of one number, the slip speed.*no len"),
+        (lambda v: 1j * v, "a function of one number, the slip speed.*complex"),
+        (lambda v: v + "a", "a function of one number, the slip speed.*str"),
+        (lambda v: np.array([v, 1.0], float)[0], "a function of one number, the slip speed.*sequence"),
+        (lambda v: v.foo, "a function of one number, the slip speed.*foo"),
+    ],
+)
+def test_what_a_law_cannot_do_with_a_symbol_names_the_part(law, words):
+    with pytest.raises(ss.ModelError, match=rf"particle: contact 'floor': friction.*{words}"):
+        particle(friction=law, name="floor")
+
+
+def test_symbols_refuse_what_needs_a_value():
+    _, (x, y), u = particle()
+    for attempt in (lambda: [1, 2][x], lambda: range(x), lambda: list(x), lambda: f"{x:.3f}", lambda: np.round(u)):
+        with pytest.raises(ss.ModelError, match="is a symbol, not a"):
+            attempt()
+    assert f"{x}" == str(x)
+    with pytest.raises(ss.ModelError, match=r"where\(condition, x, y\) was called with 2 arguments, not 3"):
+        ss.math.where(x > 0, 1)
+    with pytest.raises(ss.ModelError, match=r"sin\(x\) was called with 0 arguments, not 1"):
+        ss.math.sin()
+    angles = np.arctan2(np.array([x, y]), np.array([y, x]))
+    value = ca.Function("f", [x, y], [angles[0], angles[1]])(1.0, 2.0)
+    np.testing.assert_allclose([float(v) for v in value], np.arctan2([1, 2], [2, 1]))
+
+
+def test_names_to_keep_and_model_files_are_checked():
+    ball = ss.benchmarks.bouncing_ball()
+    for save in (3, "q", [3]):
+        with pytest.raises(ss.OptionError, match=r"save = .* must be a list of names"):
+            solve(ball, save=save)
+    with pytest.raises(ss.ModelError, match="path = 5 must be the path of a model file"):
+        ss.from_urdf(5)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+
+from stickslip.errors import OptionError, unknown_name
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +25,8 @@ class DetectedContacts:
     | `before`, `after` | velocity of the first shape relative to the second where they touch, at the start and at the end |
 
     Contacts that stay open are there too, as long as they are near. With save_every a row stands for all steps that end in
-    one row of the solution: the percussion is their sum, everything else as it was last.
+    one row of the solution: the percussion is their sum, everything else as it was last. `steps` is the number of steps of the
+    solution that the table belongs to.
     """
 
     labels: tuple[str, ...]
@@ -37,6 +40,7 @@ class DetectedContacts:
     percussion: np.ndarray
     before: np.ndarray
     after: np.ndarray
+    steps: int | None = None
 
     def __len__(self) -> int:
         return len(self.step)
@@ -89,19 +93,31 @@ class DetectedContacts:
         return int(np.bincount(rows).max()) if len(rows) else 0
 
     def at(self, step: int) -> DetectedContacts:
-        """The contacts of one step."""
+        """The contacts of one step, from 1 to the last one."""
+        last = self.step.max(initial=0) if self.steps is None else self.steps
+        if np.ndim(step) or step not in range(1, last + 1):
+            raise OptionError(
+                f"step = {step!r} must be a whole number from 1 to {last}, the last step of this solution"
+            )
         return self.where(self.step == step)
 
     def between(self, first: str, second: str) -> DetectedContacts:
         """The contacts of two shapes, or of all shapes of two bodies, by their labels."""
-        a, b = (np.array([x == name or x.split("[")[0] == name for x in self.labels]) for name in (first, second))
+        a, b = (self._labelled(name) for name in (first, second))
         i, j = self.shapes.T
         return self.where((a[i] & b[j]) | (a[j] & b[i]))
 
+    def _labelled(self, name: str) -> np.ndarray:
+        """Which labels are this shape, or shapes of this body."""
+        found = np.array([name in (x, x.split("[")[0]) for x in self.labels], bool)
+        if not found.any():
+            known = {each for x in self.labels for each in (x, x.split("[")[0])}
+            raise OptionError(unknown_name("shape or body", name, known))
+        return found
+
     def where(self, chosen: np.ndarray) -> DetectedContacts:
         """Some of the rows."""
-        arrays = {name: getattr(self, name)[chosen] for name in COLUMNS}
-        return DetectedContacts(self.labels, **arrays)
+        return replace(self, **{name: getattr(self, name)[chosen] for name in COLUMNS})
 
 
 COLUMNS = ("step", "row", "shapes", "features", "point", "normal", "gap", "percussion", "before", "after")

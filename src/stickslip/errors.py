@@ -101,7 +101,8 @@ class ConvergenceError(StickslipError):
     """A step could not be solved. Nothing is lost: `solution` holds every step before it.
 
     Attributes: `time` and `step` where it happened, `stage` of the scheme, `residual` that was reached, `solution`,
-    `names` of the contacts and constraints that did not close, and `problem`, the linearised contact problem of the step
+    `names` of the contacts and constraints that did not close, or of the equations if all of them did, and `problem`, the
+    linearised contact problem of the step
     (`error.problem.save("step.hdf5")` keeps it), or None.
     """
 

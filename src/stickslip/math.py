@@ -55,6 +55,34 @@ _refuse(
 _refuse("__int__", "int() and round() need a value now; stickslip.math has floor() and sign()")
 
 
+class SymbolError(ModelError, TypeError):
+    """A symbol was taken for something that it is not. NumPy and Python expect a TypeError where they try whether it is."""
+
+
+def _refused(attribute: str, text: str) -> None:
+    """The same for what CasADi's symbols do not have, or refuse with a message about their own insides."""
+    inherited = getattr(ca.SX, attribute, None)
+
+    def refusing(self: ca.SX, *others: Any) -> Any:
+        if inherited is not None and (others == ("",) if attribute == "__format__" else not self.is_scalar()):
+            return inherited(self, *others)
+        raise SymbolError(f"{_short(self)} is a symbol, not {text}")
+
+    setattr(ca.SX, attribute, refusing)
+
+
+_refused(
+    "__index__",
+    "a whole number: range(), indices and slices need a value now. stickslip.math.where chooses by a condition",
+)
+_refused(
+    "__format__", "a number: a format such as {x:.3f} needs a value now. solution.evaluate(...) has values after a run"
+)
+_refused("__iter__", "a list: it has one component. Vectors of symbols are arrays: stickslip.math.vector(x, y)")
+_refused("rint", "a number: numpy's round() and rint() need a value now; stickslip.math has floor() and sign()")
+ca.SX.arctan2 = ca.atan2  # NumPy asks components of an array for it
+
+
 def _multiply(left: Any, right: Any) -> ca.SX:
     """`left @ right` with NumPy's rule for vectors, so that `m / 2 * u @ u`, which is `(m / 2 * u) @ u`, is what it says.
 
@@ -158,7 +186,14 @@ def _is_scalar(x: Any) -> bool:
 
 
 def _elementwise(symbolic: Callable, numeric: Callable, what: str) -> Callable:
+    name, _, names = what.partition(")")[0].partition("(")
+    count = len(names.split(", "))
+
     def function(*args: Any) -> Any:
+        if len(args) != count:
+            raise ModelError(
+                f"{name}({names}) was called with {len(args)} argument{'s' * (len(args) != 1)}, not {count}"
+            )
         if not any(is_symbolic(a) for a in args):
             value = numeric(*[np.asarray(a, dtype=float) for a in args])
             return float(value) if np.ndim(value) == 0 else value
@@ -172,7 +207,7 @@ def _elementwise(symbolic: Callable, numeric: Callable, what: str) -> Callable:
         out[:] = values
         return out.reshape(pairs.shape)
 
-    function.__name__ = function.__qualname__ = what.split("(")[0]
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{what}, elementwise, for numbers and symbols."
     return function
 

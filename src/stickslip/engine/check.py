@@ -17,6 +17,7 @@ from stickslip.model.system import System
 LAWS = ("mu", "radius", "e_N", "e_F", "coefficients")  # functions whose values `check_laws` looks at
 LARGEST = np.finfo(float).max
 MASS_RATIO = 1e-30  # below it, the lighter one drops out of the linear systems and would not move
+UNEVEN = 1e7  # masses that differ by more: a stack of three boxes, the top one heavier by 1e8, fails in most schemes
 CONTINUE = "to continue from a solution whose scheme drifts, pass initial_tol="
 
 
@@ -44,6 +45,27 @@ def check_mass(numbering: Numbering, t: float, q: np.ndarray, parameters: np.nda
             f"{system.name}: the mass of {light!r}, {diagonal.min():.3g}, is beyond all comparison with {diagonal.max():.3g} "
             f"of {heavy!r}; a ratio of 1e30 is the most"
         )
+
+
+def uneven_masses(numbering: Numbering, t: float, q: np.ndarray, parameters: np.ndarray) -> str:
+    """The two bodies whose masses differ most, if rounding errors of forces on the heavy one may move the light one, or ''."""
+    system = numbering.model.system
+    diagonal = np.zeros(numbering.size["u"])
+    for kind in numbering.part_kinds:
+        if kind.type.has_mass:
+            for rows, M in zip(numbering.rows(kind, "u"), numbering.evaluate(kind, "M", t, q, parameters), strict=True):
+                diagonal[rows] += np.diag(M)
+    masses = {}
+    for block, first in zip(system.blocks, system.starts["u"].tolist(), strict=False):
+        own = [diagonal[first + i] for i, unit in enumerate(block.u_units) if unit == "m/s"]
+        if own:
+            masses[block.name] = max(own)
+    if not masses:
+        return ""
+    light, heavy = min(masses, key=masses.__getitem__), max(masses, key=masses.__getitem__)
+    if masses[heavy] < UNEVEN * masses[light]:
+        return ""
+    return f"the mass of {heavy!r} is {masses[heavy] / masses[light]:.1g} times that of {light!r}"
 
 
 def coupled(n_blocks: int, joined: Sequence[np.ndarray]) -> list[list[int]]:

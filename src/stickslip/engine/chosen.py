@@ -9,7 +9,7 @@ import numpy as np
 
 from stickslip.engine.contact_sets import Sets, Unknowns
 from stickslip.engine.layout import Layout
-from stickslip.engine.local import LocalProblem, evaluate_stage, free_step, local_problem
+from stickslip.engine.local import LocalProblem, evaluate_stage, free_step, local_problem, row_errors
 from stickslip.engine.newton import GUESS
 from stickslip.engine.rescue import EXACT, INEXACT, ROUGH, SHARES, Rescue, gains, gone_too_far, predict
 from stickslip.engine.tables import Tables
@@ -63,8 +63,7 @@ def solve_by(
         x = x - share * step
         unknowns.set(x)
         error = evaluate_stage(tables, k, memory, work, options, False)
-    rows = work.x[: x.size]
-    errors = np.abs(rows["residual"] * rows["factor"])
+    errors = row_errors(tables, k, work)
     problem, rows_of = (None, None) if last is None else (last.problem, last.unknown)
     solved = error < options.tolerance and not gone_too_far(tables, k, memory, work, options)
     work.signals[PREDICTED] = 0
@@ -74,5 +73,4 @@ def solve_by(
 def unsolved(tables: Tables, k: int, memory: np.ndarray, work: Work, options: Options) -> Rescue:
     """What can be said of a stage that Newton's method alone did not solve."""
     residual = evaluate_stage(tables, k, memory, work, options, True)
-    rows = work.x[: int(tables.problems[k]["n"])]
-    return Rescue(False, residual, (), None, False, np.abs(rows["residual"] * rows["factor"]))
+    return Rescue(False, residual, (), None, False, row_errors(tables, k, work))

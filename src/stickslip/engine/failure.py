@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from stickslip.engine.fields import SPACES
+from stickslip.engine.check import UNEVEN
+from stickslip.engine.fields import SPACES, Q, U
 from stickslip.errors import OptionError
 from stickslip.nonsmooth.cones import BALL, CONE
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from stickslip.nonsmooth.problem import Problem
 
 NEWTON = "newton"  # the solver of the compiled loop
+MOST_NAMED, MOST_LOOKED_AT = 5, 200  # rows that did not close
 ROUND_OFF = 1e-12  # of a residual: what is smaller may be due to rounding
 
 
@@ -36,9 +38,11 @@ class Failure(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """How far a stage came that was not solved; `halved`: whether it is a part of a step that was subdivided.
+    """How far a stage came that was not solved.
 
-    solver: the only one that was asked, or "auto". bounces: whether contacts have restitution, so that advice may name it.
+    halved: whether it is a part of a step that was subdivided. solver: the only one that was asked, or "auto". bounces:
+    whether contacts have restitution, so that advice may name it. masses: which two differ beyond what contact forces can
+    bear (`check.uneven_masses`), or "".
     """
 
     stage: str
@@ -50,6 +54,7 @@ class Reached(NamedTuple):
     solver: str
     far: bool  # a solution was found, but the step cannot reach it (`far_roots`)
     bounces: bool = True
+    masses: str = ""
 
 
 def jam_in(trouble: Rescue) -> np.ndarray | None:
@@ -88,7 +93,7 @@ def failure_of(
 
     jam: `rows` are contacts that jam.
     """
-    stage, t_1, residual, tolerance, count, halved, solver, far, bounces = reached
+    stage, t_1, residual, tolerance, count, halved, solver, far, bounces, masses = reached
     smaller = "a smaller dt may help" + ("" if halved else ", or on_failure='subdivide' for single steps")
     if (
         residual < tolerance and not far
@@ -120,6 +125,12 @@ def failure_of(
         other = "less friction, another geometry or an impact law with other restitution does"
         other = other if bounces else "less friction or another geometry does"
         remedy = f"a smaller dt does not help; {other}" if rubs else f"{smaller}, or another geometry"
+    elif masses and not rubs and not trouble.repeats and np.isfinite(residual) and residual >= ROUND_OFF:
+        # What looks like a jam, by forces that are large for the light bodies, is the weight of a heavy one.
+        tried += (
+            f"; {masses}. Forces that a heavy body needs are known up to rounding errors, and these move a light one"
+        )
+        remedy = f"masses that differ by less than a factor of 1e{np.log10(UNEVEN):.0f} help"
     elif jam and rubs:
         tried += (
             "; contacts jam: friction can hold forces of any size between them, while the step asks them to separate, and no "
@@ -154,17 +165,22 @@ def failure_of(
 def unclosed(
     tables: Tables, layout: Layout, failed: int, errors: np.ndarray, tolerance: float
 ) -> tuple[tuple[str, int], ...]:
-    """The constraints and contacts of a stage with the largest errors above the tolerance, at most five."""
+    """The constraints and contacts of a stage with the largest errors above the tolerance, at most five.
+
+    If all of them hold, the coordinates and velocities whose equations do not.
+    """
     stage = tables.problems[failed]
-    found: list[tuple[str, int]] = []
-    for i in np.argsort(-errors)[:20]:
-        if errors[i] < tolerance or len(found) == 5:
+    segments = tables.segments[stage["segment_0"] : stage["segment_1"]]
+    found: dict[bool, list[tuple[str, int]]] = {True: [], False: []}
+    wrong = np.argsort(-errors, kind="stable")
+    for i in wrong[: max(20, int((errors[wrong[:MOST_LOOKED_AT]] >= tolerance).sum()))]:
+        if errors[i] < tolerance or len(found[True]) == MOST_NAMED:
             break
-        for segment in tables.segments[stage["segment_0"] : stage["segment_1"]]:
+        for segment in segments:
             offset = int(i) - int(segment["first"])
             if 0 <= offset < segment["length"]:
                 for each, start in layout.start.items():
                     inside = int(segment["start"]) + offset - start
-                    if each.space in SPACES and 0 <= inside < layout.size[each]:
-                        found.append((str(each.space), inside))
-    return tuple(dict.fromkeys(found))
+                    if each.space in (*SPACES, Q, U) and 0 <= inside < layout.size[each]:
+                        found[each.space in SPACES].append((str(each.space), inside))
+    return tuple(dict.fromkeys(found[True] or found[False][:MOST_NAMED]))

@@ -18,7 +18,7 @@ from stickslip.engine.residual import call_kernels, set_residual
 from stickslip.engine.tables import SPARSE, Tables
 from stickslip.engine.work import IDLE, Options, Work
 from stickslip.jit import Direct, jit_bare, records
-from stickslip.nonsmooth.cones import CONE, NORMAL, OFF
+from stickslip.nonsmooth.cones import CLOSED, CONE, NORMAL, OFF
 from stickslip.nonsmooth.foreign import cone_at
 from stickslip.nonsmooth.laws import MOST_ROWS, Laws
 from stickslip.nonsmooth.problem import Problem
@@ -99,6 +99,31 @@ class LocalProblem(NamedTuple):
 def evaluate_stage(tables: Tables, k: int, memory: np.ndarray, work: Work, options: Options, fresh: bool) -> float:
     """Kernels, branches and the residual at the values in the memory; its size."""
     return float(_evaluate(tables, k, memory, work, fresh, options.prox))
+
+
+def row_errors(tables: Tables, k: int, work: Work) -> np.ndarray:
+    """The size of every row of a stage that was evaluated, in the measure of its residual."""
+    stage = tables.problems[k]
+    rows = work.x[: int(stage["n"])]
+    factor = rows["factor"].copy()
+    for group in tables.groups[stage["group_0"] : stage["group_1"]]:
+        kind, laws = tables.kinds[group["kind"]], tables.laws[int(group["law_0"]) : int(group["law_1"])]
+        instances = np.arange(int(kind["count"]))
+        dofs, idle = (
+            int(kind["first"]) + int(kind["width"]) * instances,
+            work.offset[int(group["instance"]) + instances],
+        )
+        idle = idle == IDLE
+        for b, law in enumerate(laws, int(group["law_0"])):
+            place = tables.places[int(group["unknowns"]) + int(law["unknown"])]
+            first = int(place["start"]) + tables.dofs[dofs + int(place["column"])]
+            branch = work.branch[int(group["element"]) + b - int(group["law_0"]) + laws.size * instances]
+            closed = (branch == CLOSED) | (b < group["law"])
+            for a in range(int(law["rows"])):  # a closed contact misses its gap, others their percussion
+                at = first + a
+                factor[at[closed]] = rows["per_size"][at[closed]]
+                factor[at[idle]] = 0.0
+    return np.abs(rows["residual"] * factor)
 
 
 def local_problem(tables: Tables, k: int, memory: np.ndarray, work: Work) -> LocalProblem | None:

@@ -23,7 +23,7 @@ from stickslip.engine.far_roots import leads_far
 from stickslip.engine.fields import EXCEPTIONS, PLASTIC
 from stickslip.engine.jams import eased, marks_of
 from stickslip.engine.layout import Layout
-from stickslip.engine.local import LocalProblem, evaluate_stage, free_step, local_problem
+from stickslip.engine.local import LocalProblem, evaluate_stage, free_step, local_problem, row_errors
 from stickslip.engine.tables import Tables
 from stickslip.engine.work import FAR, IDLE, IS_FAR_ROOT, PREDICTED, Options, Work
 from stickslip.nonsmooth.problem import Problem
@@ -197,8 +197,7 @@ def _iterate(
             error = evaluate_stage(tables, k, memory, work, options, False)
     unknowns.set(best)
     evaluate_stage(whole, k, memory, work, options, True)
-    rows = work.x[: x.size]
-    errors = np.abs(rows["residual"] * rows["factor"])
+    errors = row_errors(whole, k, work)
     problem, rows_of = (None, None) if last is None else (last.problem, last.unknown)
     jammed = bool(memory[layout.places(PLASTIC)].any())
     solved = least < options.tolerance and not gone_too_far(whole, k, memory, work, options)

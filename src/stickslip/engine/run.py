@@ -12,6 +12,7 @@ import numpy as np
 
 from stickslip.engine.attempts import named_counts, stages_by_bodies
 from stickslip.engine.calls import FAR, WIDER, LoopCalls
+from stickslip.engine.check import uneven_masses
 from stickslip.engine.detected import own_tables
 from stickslip.engine.failure import Failure, Reached, failure_of, jam_in, unclosed
 from stickslip.engine.fields import DT, Q_0, RESULTS, T_0, T_1, U_0, Field
@@ -331,6 +332,11 @@ class ProgramRun(LoopCalls):
         q = self.memory[self.program.layout.places(Q_0)]
         return may_bounce(self.program.numbering, self.t, q, self._parameters)
 
+    def _masses(self) -> str:
+        """Which masses differ too much."""
+        q = self.memory[self.program.layout.places(Q_0)]
+        return uneven_masses(self.program.numbering, self.t, q, self._parameters)
+
     def _describe(self, failed: int, row: int) -> Failure:
         residual, count, trouble = float(self._residuals[row, failed]), self._iterations[row, failed], self._trouble
         t_1, tolerance = float(self.memory[self.clock.t_1]), self.options.tolerance
@@ -344,6 +350,7 @@ class ProgramRun(LoopCalls):
             self.solver,
             bool(self.work.signals[FAR]),
             trouble is not None and self._bounces(),
+            self._masses(),
         )
         layout, errors = self.program.layout, None if trouble is None else trouble.errors
         jam = None if trouble is None else jam_in(trouble)

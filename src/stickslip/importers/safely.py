@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,6 +15,8 @@ DEEPEST = 200
 
 def read_model(path: str | Path) -> tuple[Path, str]:
     """The path and the text of a model file."""
+    if not isinstance(path, str | os.PathLike):
+        raise ModelError(f"path = {path!r} must be the path of a model file, such as 'robot.urdf'")
     path = Path(path)
     if not path.is_file():
         raise ModelError(f"{path} does not exist, or is not a file")

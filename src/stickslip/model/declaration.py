@@ -273,7 +273,9 @@ def coefficient(where: str, key: str, value: Any, speed: ca.SX | None = None) ->
     x = ca.SX.sym("speed")
     try:
         out = _scalar(value(x), f"{where}: {key}")
-    except TypeError as error:
+    except ModelError as error:
+        raise ModelError(str(error) if where in str(error) else f"{where}: {key}: {error}") from error
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
         raise ModelError(
             f"{where}: {key} must be a function of one number, the {what}, made from operators and the functions of "
             f"stickslip.math ({error})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,6 +92,8 @@ class Solution:
     def __post_init__(self) -> None:
         own = self.__dict__
         own[LATER] = {name: own.pop(name) for name in MAY_COME_LATER if isinstance(own[name], Later)}
+        if self.contacts is not None:
+            own["contacts"] = replace(self.contacts, steps=self.stats.steps)
         self._check_shapes()
         self._name_missing()
 

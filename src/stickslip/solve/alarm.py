@@ -37,12 +37,24 @@ LOOKED_AT = 500_000  # rows in the first pass
 
 
 def energy_alarm(solution: Solution, system: System) -> None:
-    """Warn if energy rises without a source. One pass over recorded energies, unless they do rise."""
+    """Warn if energy rises without a source."""
+    rise = unexplained_rise(solution, system)
+    if rise:
+        method = solution.provenance.get("method", "")
+        message = (
+            f"{rise}. The result of method {method!r} is not to be trusted from there on; take a smaller dt or another method "
+            "(energy_alarm=False silences this)"
+        )
+        warnings.warn(message, EnergyWarning, stacklevel=4)
+
+
+def unexplained_rise(solution: Solution, system: System) -> str:
+    """By how much energy rises without a source, when, and by what, or ''. One pass over recorded energies, unless it does."""
     some = slice(None, None, 1 + len(solution) // LOOKED_AT)  # a long run may be larger than the memory
     kinetic, potential = (energy[some] for energy in _energies(solution, system))
     energy = kinetic + potential
     if len(energy) < 2 or not np.isfinite(energy).all():
-        return
+        return ""
     moves = max(float(kinetic.max()), float(potential.max() - potential.min()))
     moves = max(moves, ROUNDING / LASTING * float(np.abs(energy).max()))
     # Not even above the lowest value before: a bound of what `_rise` finds above the lowest that is no dip.
@@ -51,32 +63,29 @@ def energy_alarm(solution: Solution, system: System) -> None:
     if not _impacts_raise(energy, potential, bursts, moves) and (
         most <= moves * (LASTING + STEPS / len(energy)) or _rise(energy)[0] <= moves
     ):
-        return
+        return ""
     potential = solution.potential
     energy = solution.kinetic + potential
     moves = max(moves, _known_to(solution) / LASTING)  # at rest nothing moves
     if not _impacts_raise(energy, potential, bursts, moves) and _rise(energy)[0] <= moves:
-        return
+        return ""
     work = work_of_steps(solution, system)
     outside = sum((work[name] for name in OUTSIDE), np.zeros(len(energy) - 1))
     if solution.provenance.get("save_every", 1) > 1 and np.abs(outside).max() > 0:
-        return  # work between saved rows is not known
+        return ""  # work between saved rows is not known
     left = energy - np.concatenate([[0.0], np.cumsum(outside)])
     excess, first, last = _rise(left)
     if excess <= moves + ACCURACY / LASTING * np.abs(outside).sum():
         raised = _impacts_raise(left, potential, bursts, moves, outside)
         if raised is None:
-            return
+            return ""
         first, last = raised
     rise = float(left[last] - left[first])
-    t, method = solution.t, solution.provenance.get("method", "")
-    message = (
+    t = solution.t
+    return (
         f"energy rises by {rise:.3g} (from {energy[first]:.4g} to {energy[last]:.4g}) between t = {t[first]:.6g} and "
-        f"{t[last]:.6g}, and no force, constraint or moving surface puts it in{_culprit(solution, first, last, rise)}. The "
-        f"result of method {method!r} is not to be trusted from there on; take a smaller dt or another method "
-        "(energy_alarm=False silences this)"
+        f"{t[last]:.6g}, and no force, constraint or moving surface puts it in{_culprit(solution, first, last, rise)}"
     )
-    warnings.warn(message, EnergyWarning, stacklevel=4)
 
 
 def warn_of_jams(run: Any, told: float | None = None) -> float | None:

@@ -19,12 +19,12 @@ from stickslip.schemes import EventDriven, Scheme
 from stickslip.schemes.spec import label, scheme_of
 from stickslip.solution import Solution, load
 from stickslip.solve.alarm import energy_alarm as warn_of_energy
-from stickslip.solve.alarm import warn_of_jams
+from stickslip.solve.alarm import unexplained_rise, warn_of_jams
 from stickslip.solve.checks import check_capability, check_start
 from stickslip.solve.continued import continued
 from stickslip.solve.detecting import DetectingRun
 from stickslip.solve.half_turns import warn_of_half_turns
-from stickslip.solve.keeping import selection
+from stickslip.solve.keeping import names_to_keep, selection
 from stickslip.solve.options import (
     as_float,
     contact_solver,
@@ -219,23 +219,20 @@ class Case:
             solution = finish(record, ready, about)
         else:
             solution = record.solution(ready, values, about)
-        if (
-            energy_alarm
-            and run.complete
-            and not system.switches
-            and solution.holds("kinetic", "potential", "P_N", "P_g")
-        ):
+        told = energy_alarm and not system.switches and solution.holds("kinetic", "potential", "P_N", "P_g")
+        if told and run.complete:
             warn_of_energy(solution, system)
         if run.complete and scheme.facts.order is not None and scheme.facts.friction and solution.holds("P_N"):
             warn_of_steep_friction(ready, solution, values, dt)
         warn_of_half_turns(ready, system, solution, given)
         warn_of_passing(ready, system, solution, given, dt)
         warn_of_jams(run)
+        rise = unexplained_rise(solution, system) if told and run.failure is not None else ""  # an error tells it
         if out is None and chosen is not None:
             solution = chosen.of(solution)
         if run.failure is not None:
             solution.provenance["interrupted"] = f"step {run.done + 1} could not be solved"
-            raise convergence_error(run, ready, values, solution, run.done)
+            raise convergence_error(run, ready, values, solution, run.done, rise)
         if stopped:
             what = f"interrupted at t = {solution.t[-1]:g} of {t_end:g}, after {run.done} steps"
             solution.provenance["interrupted"] = what
@@ -265,7 +262,7 @@ class Case:
             "initial_tol": self.initial_tol,
             "save_every": self.save_every,
             "states": False,
-            "save": None if save is None else list(save),
+            "save": None if save is None else names_to_keep(save),
             "energy_alarm": energy_alarm,
             "parameters": parameters,
             "on_failure": self.on_failure,

@@ -109,9 +109,7 @@ def ensemble(
     check_tolerance(tol, q[0], u[0], scales)
     refused = _refused(ready, float(t_start), q, u, values, initial_tol * scales.length)
 
-    at = np.array([steps] if keep is None else keep, dtype=np.int64)
-    if at.ndim != 1 or not at.size or (np.diff(at) <= 0).any() or at[0] < 0 or at[-1] > steps:
-        raise OptionError(f"keep = {keep!r} must be rising numbers of steps, from 0 to {steps}")
+    at = _steps_kept(keep, steps)
     program = program_of(system, scheme)
     start = Start(
         values[0],
@@ -218,6 +216,20 @@ def _with_all_solvers(run: ProgramRun, given: np.ndarray, at: np.ndarray, out: n
 
 
 # -- what is given -----------------------------------------------------------------------------------------------------
+
+
+def _steps_kept(keep: Any, last: int) -> np.ndarray:
+    """The steps after which states are kept: the last one, unless some are given."""
+    wrong = f"keep = {keep!r} must be rising whole numbers of steps, from 0 to {last}"
+    try:
+        given = np.asarray([last] if keep is None else keep, dtype=float)
+    except (TypeError, ValueError):
+        raise OptionError(wrong) from None
+    if given.ndim != 1 or not given.size or not (given == np.floor(given)).all():
+        raise OptionError(wrong)
+    if (np.diff(given) <= 0).any() or given[0] < 0 or given[-1] > last:
+        raise OptionError(wrong)
+    return given.astype(np.int64)
 
 
 def _columns(system: System, parameters: Any, q0: Any, u0: Any) -> dict[str, np.ndarray]:

@@ -41,13 +41,18 @@ class Selection:
         return replace(solution, **kept, extra=extra, provenance=about)
 
 
+def names_to_keep(save: Any) -> list[str]:
+    """The names that `save` lists."""
+    if isinstance(save, str) or not isinstance(save, Sequence) or not all(isinstance(name, str) for name in save):
+        raise OptionError(f"save = {save!r} must be a list of names, such as ['q', 'P_N', 'energy.total']")
+    return list(save)
+
+
 def selection(save: Any, example: Solution) -> Selection | None:
     """What `save` asks for; `example` is a solution of the same system, whose names are known."""
     if save is None:
         return None
-    if isinstance(save, str) or not isinstance(save, Sequence) or not all(isinstance(name, str) for name in save):
-        raise OptionError(f"save = {save!r} must be a list of names, such as ['q', 'P_N', 'energy.total']")
-    known = example.quantities
+    save, known = names_to_keep(save), example.quantities
     arrays, quantities = ["t"], []
     for name in dict.fromkeys(save):
         if name in WORDS or name in ARRAYS:
