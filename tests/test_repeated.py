@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import gc
 import pickle
-import sys
 import time
-from contextlib import contextmanager
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import stickslip as ss
+from timed import undisturbed
 
 MASS, INERTIA = ss.inertia.sphere(0.05, density=1000)
 ARRAYS = ("q", "u", "P_g", "P_N", "P_F", "gap", "g", "kinetic", "potential")
@@ -131,19 +129,6 @@ def test_a_chain_of_springs_and_hinges_is_the_same_bit_for_bit():
     np.testing.assert_allclose(one["spring[3].force"], two["my[3].force"], atol=1e-6)
     np.testing.assert_allclose(one["pin[2].angle"], two["pin[2].angle"], atol=1e-9)
     assert one.names.g == two.names.g
-
-
-@contextmanager
-def undisturbed():
-    """Without coverage, and without a collector that looks at what all tests before have left."""
-    tracer = sys.gettrace()
-    sys.settrace(None)
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-        sys.settrace(tracer)
 
 
 def test_a_thousand_contacts_are_declared_within_a_second_and_no_symbols_are_made():

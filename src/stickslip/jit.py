@@ -55,8 +55,9 @@ class Direct:
 
     def __init__(self, function: Any):
         self._function: Any = function
-        self._types: list[Any] = []
-        self._entry: Any = None
+        self._direct: tuple[list[Any], Any] | None = (
+            None  # types and what they call, at once: other threads call it too
+        )
 
     def __call__(self, *arguments: Any) -> Any:
         """The result; the types of the first call decide what is direct."""
@@ -65,12 +66,13 @@ class Direct:
         types = [  # an array that is not contiguous is like no other
             (a.dtype, a.ndim, a.flags.carray or object()) if type(a) is np.ndarray else type(a) for a in arguments
         ]
-        if types == self._types:
-            return self._entry(*arguments)
+        direct = self._direct
+        if direct is not None and types == direct[0]:
+            return direct[1](*arguments)
         out = self._function(*arguments)
-        if self._entry is None:
+        if direct is None:
             numba_types = tuple(map(self._function.typeof_pyval, arguments))
-            self._types, self._entry = types, self._function.alone().overloads[numba_types].entry_point
+            self._direct = types, self._function.alone().overloads[numba_types].entry_point
         return out
 
 

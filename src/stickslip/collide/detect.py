@@ -60,16 +60,18 @@ class Room(NamedTuple):
     fastest: np.ndarray  # the largest speed of a point of a body
 
 
-def room_for(scene: Scene, capacity: int) -> Room:
-    """Room for so many contacts of a scene, and the functions that its shapes need."""
+def room_for(scene: Scene, capacity: int, functions: np.ndarray | None = None) -> Room:
+    """Room for so many contacts of a scene, and the functions that its shapes need, unless they are known already."""
     n = len(scene.bodies)
     A = np.zeros((n, 3, 3))
     A[:] = np.eye(3)
     polygon, rows = np.zeros((2, CLIP, 4)), zeros((capacity, ROW))
-    apart: np.ndarray = np.zeros(4, np.int64 if COMPILED else object)
+    apart: np.ndarray = np.zeros(4, np.int64 if COMPILED else object) if functions is None else functions
     points = scene.points.copy()  # what is fixed to the ground stays there
     near = np.zeros((2, len(scene.surfaces.facets)), np.int64)
     room = Room(A, np.zeros((n, 3)), points, polygon, rows, np.zeros(1, np.int64), apart, near, np.zeros(1))
+    if functions is not None:
+        return room
     kinds = set(scene.shapes[:, KIND].tolist())
     needed: dict[int, tuple[Apart, set[int]]] = {EGGS: (meet_eggs, {EGG})}
     if scene.dimension == 3:

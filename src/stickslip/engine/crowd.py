@@ -46,6 +46,7 @@ CAP = 20_000
 AFTER_CAP: tuple[tuple[str, Nearby], ...] = (("newton", by_newton), ("path", by_path))
 AIM = 0.7  # of the tolerance, in which rows of friction count one by one
 LINEARISATIONS = 12  # of one stage
+CROWDS = "crowds"  # what a program keeps: what sweeps know of its stages
 REFUSED, SOLVED, STALLED = range(3)  # what came out of a stage: it cannot be swept, it is solved, its sweeps stall
 
 
@@ -97,14 +98,15 @@ class Crowd:
 
     def __init__(self, program: Program):
         prepare_many(program)
-        self._bodies = bodies_of_stages(program)
-        self._plan = plan_of(program)
+        if CROWDS not in program.kept:
+            program.kept[CROWDS] = bodies_of_stages(program), plan_of(program), Direct(sweep_stage)
+        bodies, self._plan, self._sweep_stage = program.kept[CROWDS]
+        self._bodies = list(bodies)
         self._of_gaps = [any(each.space == N for each in fields) for fields in program.positions]
         self._near = [0.0] * len(self._of_gaps)
         count = max((len(each.first) for each in self._bodies if each is not None), default=0)
         contacts = sum(kind.capacity for kind in program.numbering.kinds if kind.type.n["N"])
         self._room: Sweeping | None = sweeping(count, contacts) if count else None
-        self._sweep_stage = Direct(sweep_stage)
         self.after_cap: dict[str, int] = {}  # what solved the stages that sweeps did not
         self.stages, self.linearisations, self.sweeps, self.capped = 0, 0, 0, 0
         self.seconds_after_cap = 0.0

@@ -28,16 +28,16 @@ def prepare_many(program: Program) -> None:
     """Give the groups of detected contacts and of many bodies these kernels, unless they have them already."""
     if MANY in program.kept:
         return
-    program.kept[MANY] = []
-    groups = program.tables.groups
+    all_kernels, groups = [], program.tables.groups
     for number, name, pattern in program.many:
         # Derivatives of a contact become rows of directions at once, unless the blocks of its bodies need some of them.
         kept = pattern.outputs.numel() if only_directions(program, number) else int(groups["n_out"][number])
         own = pattern.sheet.once(f"many {kept}", partial(_kernels, pattern, name, kept))
-        program.kept[MANY].append(own)
+        all_kernels.append(own)
         groups["kept"][number] = kept
         for column, kernel in own._asdict().items():
             groups[column][number] = 0 if kernel is None else kernel.address
+    program.kept[MANY] = all_kernels  # owns what lies at the addresses
 
 
 def _kernels(pattern: StagePattern, name: str, kept: int) -> ManyKernels:

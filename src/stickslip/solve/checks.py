@@ -13,12 +13,14 @@ import numpy as np
 from stickslip.engine.check import LAWS, check_initial_state, check_laws, check_mass, highest_frequency, laws_hold
 from stickslip.engine.derive import Model
 from stickslip.engine.observe import observe
+from stickslip.engine.stage import once
 from stickslip.errors import MethodError, StabilityWarning
 from stickslip.schemes import METHODS, Scheme
 from stickslip.solve.prepared import Prepared
 
 REMEMBERED = 64  # starts whose checks are remembered
 LONG = 4096  # bytes
+CANONICAL = "canonical"  # what a model keeps: whether qdot = u in all of its blocks
 
 
 def check_start(
@@ -100,7 +102,7 @@ def check_capability(scheme: Scheme, model: Model, contacts: bool = False, frict
     needs = {
         "contacts": contacts or any(part.type.n["N"] for part in model.parts),
         "friction": friction or any(part.type.frictions for part in model.parts),
-        "general_kinematics": not all(block.canonical for block in model.system.blocks),
+        "general_kinematics": not once(model.kept, CANONICAL, lambda: all(b.canonical for b in model.system.blocks)),
     }
     words = {"contacts": "contacts", "friction": "friction", "general_kinematics": "kinematics other than qdot = u"}
     for need, wanted in needs.items():

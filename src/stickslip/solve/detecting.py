@@ -28,13 +28,14 @@ from stickslip.model.collisions import collisions_of
 from stickslip.model.system import System
 from stickslip.pages import zeros
 from stickslip.schemes import Scheme
-from stickslip.solve.contact_calls import calls_of_a_run
-from stickslip.solve.contact_rooms import ABLE, CODES, GIVEN, enough, labels_of, places_of_a_step, program_with_rooms
+from stickslip.solve.checks import digest
+from stickslip.solve.contact_rooms import ABLE, CODES, GIVEN, enough, places_of_a_step, program_with_rooms
+from stickslip.solve.detection import Looked, detection_of
 from stickslip.solve.found import ContactTable
-from stickslip.solve.missed import missed_in
-from stickslip.solve.overlaps import FastBodies, nudged, pair_of, require_apart
+from stickslip.solve.overlaps import nudged, pair_of, require_apart
 
 MANY_BODIES = 200  # are swept whatever contacts there are: most of them are free
+FIRST_ROOM = 64  # contacts
 NEAR_SHAPES = 0.5  # of the smallest shape: contacts of many bodies that are so close will soon be there
 # What a state holds besides the fields of the program.
 ROOMS, PLACES, KEYS, TANGENTS = (f"contacts.{name}" for name in ("rooms", "places", "keys", "tangents"))
@@ -54,52 +55,60 @@ class DetectingRun(ProgramRun):
     def __init__(
         self, system: System, scheme: Scheme, start: Start, parameters: Mapping[str, float], initial_tol: float
     ):
-        from stickslip.collide.scene import scene_of
-
         collisions = collisions_of(system)
         if collisions is None:
             raise ModelError(f"{system.name}: there is nothing to detect; it has no Collisions")
         if type(scheme).compile is not Scheme.compile:
             raise MethodError(f"method {scheme.name!r} cannot follow contacts that are detected; {ABLE}")
         self.system, self.scheme, self.collisions = system, scheme, collisions
-        self.scene = scene_of(system, collisions, parameters)
+        self._detection = detection = detection_of(system, collisions)
+        self.scene, self.labels, self._calls = detection.scene(parameters), detection.labels, detection.calls
         self.frictional = bool(self.scene.laws[:, :, 0].any())
-        self.labels = labels_of(collisions.shapes)
-        self._calls = calls_of_a_run()
         self.found: list[tuple[int, np.ndarray]] = []  # steps and their contacts, of the last call of `step`
-        laws = [k for k, name in enumerate(parameters) if name.startswith(f"{collisions.name}.")]
-        self._law_names = np.array(laws, np.int64)
-        self._law_values = start.parameters[self._law_names].copy()
+        self._law_values = start.parameters[detection.law_names].copy()
         on_velocities = getattr(scheme.facts, "contact_level", "") != "position"
-        self._fast = FastBodies(self.scene, collisions) if on_velocities else None
-        self._missed = None if on_velocities else missed_in(self.scene, self.labels)
+        self._fast = detection.fast() if on_velocities else None
+        self._missed = None if on_velocities else detection.missed()
         self._counts = np.zeros(CODES, np.int64)
         self._crowd, self._past_crowds = None, []
-        self._forget()
-        self._rooms: dict[int, int] = {}  # capacity by code
+        self._rooms: dict[int, int]  # capacity by code
         self.rebuilds = -1
         if start.state is None:
-            for q in (nudged(self.scene, start.q, initial_tol), start.q):
-                if q is not None:
-                    self._forget()
-                    self._look(q, start.u, start.dt)
-                    require_apart(system.name, self.scene, self._room, self._new, self.labels, initial_tol)
-            self._rooms = self._first_rooms(start)
+            looked = self._look_at(start, initial_tol)
+            self._rooms = dict(looked.rooms)
+            self._forget(looked.found)
         elif ROOMS not in start.state.memory:
             raise OptionError("start= is a state without detected contacts; give q0=state.q and u0=state.u instead")
         else:
             self._rooms = dict(start.state.memory[ROOMS].tolist())
+            self._forget(len(start.state.memory[PLACES]))
         super().__init__(self._assembled(), start, scheme.extra)
 
-    def _forget(self) -> None:
-        """All contacts and neighbours, as before the first look."""
+    def _forget(self, count: int = 0) -> None:
+        """All contacts and neighbours, as before the first look; there is room for so many contacts."""
         from stickslip.collide.broad import nobody
         from stickslip.collide.scene import beside, empty_contacts
 
-        self._new = empty_contacts(64)
+        size = max(FIRST_ROOM, enough(count))
+        self._new = empty_contacts(size)
         self._old = beside(self._new)
-        self._make_room(64)
+        self._make_room(size)
         self._known = nobody(len(self.scene.shapes))
+
+    def _look_at(self, start: Start, initial_tol: float) -> Looked:
+        """What there is at the start, where nothing may be inside of something else; a system is looked at once."""
+        key = digest(start.q), digest(start.u), start.dt, initial_tol
+        looked = self._detection.looked(key)
+        if looked is None:
+            for q in (nudged(self.scene, start.q, initial_tol), start.q):
+                if q is not None:
+                    self._forget()
+                    self._look(q, start.u, start.dt)
+                    require_apart(self.system.name, self.scene, self._room, self._new, self.labels, initial_tol)
+            found = int(self._new.found[0])
+            looked = Looked(tuple(self._first_rooms(start).items()), found)
+            self._detection.remember(key, looked)
+        return looked
 
     def _first_rooms(self, start: Start) -> dict[int, int]:
         """Room for the contacts that there are at the start; of many bodies also for those that will soon be."""
@@ -114,10 +123,7 @@ class DetectingRun(ProgramRun):
         n = int(self._new.found[0])
         first, second = scene.bodies[self._new.body[:n], 0].T
         counts = np.bincount((self._new.kind[:n] * 4 + first) * 4 + second, minlength=CODES)
-        if bodies >= MANY_BODIES:
-            self.scene = scene
-            self._forget()
-        self._new.found[0] = 0  # the first step finds them again
+        self.scene = scene
         heap = 0 if bodies >= MANY_BODIES else bodies  # of many bodies those that may come are counted already
         return {code: enough(int(counts[code]), heap) for code in np.flatnonzero(counts).tolist()}
 
@@ -281,7 +287,7 @@ class DetectingRun(ProgramRun):
     def _make_room(self, count: int) -> None:
         from stickslip.collide.detect import room_for
 
-        self._room = room_for(self.scene, count)
+        self._room = room_for(self.scene, count, self._detection.functions)
         self._scratch: Any = tuple(zeros(shape, INDEX) for shape in (count, (count, 4), count))
 
     def _assign(self) -> bool:
@@ -290,7 +296,7 @@ class DetectingRun(ProgramRun):
 
     def _follow_laws(self) -> None:
         """Friction and restitution are parameters, which a stepper may change."""
-        values = self.memory[self._law_names]
+        values = self.memory[self._detection.law_names]
         if (values != self._law_values).any():
             given = {name: float(self.memory[k]) for k, name in enumerate(self.system.parameter_symbols())}
             laws = self.collisions.law_values(given)
