@@ -1,36 +1,34 @@
-"""The time loop in plain Python: the same code, the same numbers, open to a debugger and to coverage."""
+"""Compiled code in plain Python: the same code, the same numbers, open to a debugger and to coverage."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-import stickslip as ss
+from plain import CASES
 
-PROGRAM = """
-import sys
-import numpy as np
-import stickslip as ss
-from stickslip.engine.advance import advance
-assert type(advance).__name__ == "function"
-solution = ss.solve(ss.benchmarks.{system}, {t_end}, {dt}, method="{method}", progress=False)
-sys.stdout.buffer.write(np.concatenate([solution.q, solution.u, solution.P_N], axis=1).tobytes())
-"""
+TESTS = Path(__file__).parent
 
 
-@pytest.mark.parametrize(
-    "system, t_end, dt, method",
-    [("slider_crank()", 2e-3, 4e-4, "rattle"), ("bouncing_ball()", 0.6, 0.03, "generalized-alpha:solver=subproblems")],
-)
-def test_the_loop_runs_in_plain_python(system, t_end, dt, method):
-    program = PROGRAM.format(system=system, t_end=t_end, dt=dt, method=method)
+def python() -> list[str]:
+    """Python, under coverage where these tests are: its data are combined with theirs."""
+    coverage = sys.modules.get("coverage")
+    current = coverage.Coverage.current() if coverage is not None else None
+    if current is None:
+        return [sys.executable]
+    data, settings = Path(current.config.data_file).absolute(), TESTS.parent / "pyproject.toml"
+    return [sys.executable, "-m", "coverage", "run", "--parallel-mode", f"--data-file={data}", f"--rcfile={settings}"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_compiled_code_runs_in_plain_python(case):
     environment = {**os.environ, "STICKSLIP_JIT": "0"}
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=False)
+    program = [*python(), str(TESTS / "plain.py"), case]
+    done = subprocess.run(program, env=environment, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
-    compiled = ss.solve(eval(f"ss.benchmarks.{system}"), t_end, dt, method=method, progress=False)
-    expected = np.concatenate([compiled.q, compiled.u, compiled.P_N], axis=1)
-    np.testing.assert_allclose(np.frombuffer(done.stdout).reshape(expected.shape), expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(np.frombuffer(done.stdout), CASES[case](), rtol=1e-10, atol=1e-10)
