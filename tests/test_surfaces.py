@@ -7,6 +7,8 @@ import pytest
 
 import stickslip as ss
 from stickslip.collide import contacts_for, scene_of
+from stickslip.collide.detect import _room_and_contacts
+from stickslip.collide.inside import swallowed
 from stickslip.errors import InitialStateError, ModelError
 from stickslip.model.polytopes import hull_faces
 
@@ -188,20 +190,61 @@ def test_a_bracket_falls_as_two_rectangles():
     np.testing.assert_allclose(results[0].q, results[1].q, atol=1e-5)
 
 
-def test_what_begins_inside_a_mesh_is_named():
+BLOCK = ss.HeightField(ss.ground, np.zeros((9, 9)), [4, 4], depth=2)
+ROOF = ss.HeightField(ss.ground, -np.abs(np.linspace(-1, 1, 9)[:, None]) * np.ones((9, 3)), [2, 2], depth=3)
+SQUARE = ss.SimplePolygon(ss.ground, [(-1, -1), (1, -1), (1, 1), (-1, 1)])
+BOWL = [(3 * np.cos(a), 3 * np.sin(a)) for a in np.linspace(0, 2 * np.pi, 40, endpoint=False)]
+PEBBLE = [(0, 0, 0.2), (0.1, 0, 0.5), (-0.1, 0.1, 0.5), (-0.1, -0.1, 0.5)]
+
+
+@pytest.mark.parametrize(
+    "around, shape, words",
+    [
+        (BLOCK, ss.Sphere(ss.ground.point(0.1, 0.2, -0.7), 0.1), "its centre is 0.7 below .* at \\[0.1, 0.2, -0.7"),
+        (BLOCK, ss.Box(ss.ground.frame([0, 0, -0.7]), [0.2, 0.2, 0.2]), "its deepest vertex is 0.8 below"),
+        (BLOCK, ss.Ellipsoid(ss.ground.frame([0, 0, -1.2]), [0.3, 0.2, 0.1]), "its centre is 0.8 below"),
+        (
+            BLOCK,
+            ss.Capsule(ss.ground.point(0.1, 0, -0.5), ss.ground.point(0.1, 0.5, -0.7), 0.1),
+            "the deeper end of its axis is 0.7 below",
+        ),
+        (ROOF, ss.Sphere(ss.ground.point(0.0, 0.0, -1), 0.1), "its centre is 0.707 below"),  # 1/sqrt(2)
+        (SQUARE, ss.Sphere(ss.ground.point(0.3, 0.1), 0.1), "its centre is 0.7 below .* at \\[0.3, 0.1\\]"),
+        (SQUARE, ss.Box(ss.ground.frame([0.5, 0]), [0.2, 0.2]), "its deepest vertex is 0.6 below"),
+        (ss.ClosedCurve(ss.ground, BOWL), ss.Sphere(ss.ground.point(1.2, 0.9), 0.1), "its centre is 1.5 below"),
+    ],
+)
+def test_what_begins_inside_a_mesh_is_named_and_how_deep(around, shape, words):
     """Also where it is so deep inside that no surface is near."""
     s = ss.System("swallowed")
-    block = ss.HeightField(ss.ground, np.zeros((9, 9)), [4, 4], depth=2)
-    ball = s.add(ss.solid("ball", ss.Sphere(ss.ground.point(0.1, 0.2, -1), 0.1), density=10))
-    s.add(ss.Collisions("touch", [ball, block]))
-    with pytest.raises(InitialStateError, match="'ball' begins inside 'ground'"):
+    body = s.add(ss.solid("stone", shape, density=10))
+    s.add(ss.Collisions("touch", [body, around]))
+    with pytest.raises(InitialStateError, match="'stone' begins inside 'ground': " + words):
         solve(s, 0.1, 1e-3)
-    s = ss.System("swallowed in the plane")
-    ring = ss.ClosedCurve(ss.ground, [(2, 0), (0, 2), (-2, 0), (0, -2)])
-    ball = s.add(ss.solid("ball", ss.Box(ss.ground.frame([0.5, 0.1]), [0.1, 0.1]), density=10))
-    s.add(ss.Collisions("touch", [ball, ring]))
-    with pytest.raises(InitialStateError, match="'ball' .*inside"):
-        solve(s, 0.1, 1e-3)
+
+
+def inside(around, shape):
+    s = ss.System("inside")
+    carrier = s.add(ss.RigidBody("body", mass=1, inertia=[1, 1, 1]))
+    scene = scene_of(s, s.add(ss.Collisions("touch", [shape(carrier), around], skin=0.01)))
+    return swallowed(scene, _room_and_contacts(scene, s.q_initial, None, 0.0, None)[0])
+
+
+def test_an_edge_is_as_deep_as_the_middle_of_its_piece_inside():
+    """A beam lies across a ridge, 0.1 too low: its lower edges are 0.1/sqrt(2) from both slopes."""
+    found = inside(ROOF, lambda body: ss.Box(body, [1.2, 0.2, 0.2]))
+    assert (found.shape, found.other, found.point, found.owner) == (0, 1, "an edge", 0)
+    assert found.depth == pytest.approx(0.1 / np.sqrt(2), rel=1e-4)
+    np.testing.assert_allclose(np.abs(found.place), [0, 0.1, 0.1], atol=1e-5)
+
+
+def test_a_mesh_in_an_ellipsoid_is_as_deep_as_its_deepest_vertex():
+    faces = [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]
+    pebble = ss.TriangleMesh(ss.ground, PEBBLE, faces)
+    found = inside(pebble, lambda body: ss.Ellipsoid(body, [3, 2, 1]))
+    assert (found.shape, found.other, found.point, found.owner) == (1, 0, "its deepest vertex", 1)
+    assert found.depth == pytest.approx(0.8, rel=1e-5)
+    np.testing.assert_allclose(found.place, PEBBLE[0], atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -309,7 +352,7 @@ def test_edges_that_go_through_faces_begin_inside(pose):
     s, _ = _beside(BESIDE_IT["box"], SHARP_SOLIDS["mesh"])
     q = np.array(pose)
     q[3:] /= np.linalg.norm(q[3:])
-    with pytest.raises(InitialStateError, match="'A' begins inside 'ground'"):
+    with pytest.raises(InitialStateError, match="'A' begins inside 'ground': an edge of .* below the surface of"):
         ss.solve(s, t_end=1e-3, dt=1e-3, q0=q)
 
 

@@ -4,21 +4,40 @@ start of a run.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from stickslip.collide.detect import Room
 from stickslip.collide.scene import FIXED, Scene
-from stickslip.collide.solids import EGG, HALF_SPACE, MESH, SOLID
+from stickslip.collide.solids import BALL, EGG, HALF_SPACE, MESH, ROD, SOLID
 from stickslip.collide.surfaces import CORNERS
 from stickslip.collide.world import BODY, EDGE_0, EDGE_1, FACE_0, FACE_1, KIND, MIDDLE, NORMAL_0, VERTEX_0, VERTEX_1
 
 FEW = 200  # vertices of a shape that are looked at
 PAIRS = 200_000  # of edges and faces that are looked at at once
 CLEAR = 1e-6  # share of the size: what is less deep is found as a contact
+EDGE, CENTRE, VERTEX = "an edge", "its centre", "its deepest vertex"
+POINTS = {BALL: CENTRE, EGG: CENTRE, ROD: "the deeper end of its axis"}  # of round shapes, in place of vertices
 
 
-def swallowed(scene: Scene, room: Room) -> tuple[int, int] | None:
-    """A shape and a mesh or outline that it begins inside of, or an ellipsoid that a mesh begins inside of.
+class Inside(NamedTuple):
+    """A shape that begins inside another one: which point of which of them is inside, where, and how far from the surface.
+
+    `point` is the deepest of those that were looked at: vertices, or middles of the pieces of edges that are inside.
+    """
+
+    shape: int
+    other: int
+    point: str
+    owner: int  # `shape`, or `other`: an edge of a mesh may go through a shape that has no vertex inside
+    place: np.ndarray
+    depth: float
+
+
+def swallowed(scene: Scene, room: Room, tolerance: float = 0.0) -> Inside | None:
+    """A shape and a mesh or outline that it begins inside of, or an ellipsoid that a mesh begins inside of, by more than
+    the tolerance.
 
     The points of bodies in `room` must be where they are.
     """
@@ -33,13 +52,29 @@ def swallowed(scene: Scene, room: Room) -> tuple[int, int] | None:
                 continue
             x = _vertices(scene, room, i)
             x = x[((x >= low) & (x <= high)).all(axis=1)]  # most of what lies on a ground does not
-            if len(x) and (_winding(scene, room, j, x) > 0.5).any():
-                return i, j
-            if scene.dimension == 3 and (_pierces(scene, room, i, j) or _pierces(scene, room, j, i)):
-                return i, j
-            if kinds[i] == EGG and _within_egg(scene, room, i, _vertices(scene, room, j)):
-                return j, i
+            x = x[_winding(scene, room, j, x) > 0.5]
+            if len(x):
+                depth = _depth(scene, room, j, x)
+                k = int(depth.argmax())
+                if depth[k] > tolerance:
+                    return Inside(i, j, _point(scene, i), i, x[k], float(depth[k]))
+            for of, through in ((i, j), (j, i)) if scene.dimension == 3 else ():
+                found = _deepest_edge(scene, room, of, through)
+                if found is not None and found[1] > tolerance:
+                    return Inside(i, j, EDGE, of, *found)
+            if kinds[i] == EGG:
+                x = _vertices(scene, room, j)
+                depth = _depth_in_egg(scene, room, i, x)
+                k = int(depth.argmax())
+                if depth[k] > tolerance:
+                    return Inside(j, i, _point(scene, j), j, x[k], float(depth[k]))
     return None
+
+
+def _point(scene: Scene, i: int) -> str:
+    """What the vertex of a shape that was found is called."""
+    first, last = scene.shapes[i, [VERTEX_0, VERTEX_1]]
+    return POINTS.get(int(scene.shapes[i, KIND]), VERTEX if last - first <= FEW else "a vertex of it")
 
 
 def _vertices(scene: Scene, room: Room, i: int) -> np.ndarray:
@@ -63,30 +98,53 @@ def _box(scene: Scene, room: Room, j: int) -> tuple[np.ndarray, np.ndarray]:
     return x.min(axis=0), x.max(axis=0)
 
 
-def _pierces(scene: Scene, room: Room, i: int, j: int) -> bool:
-    """Whether an edge of a shape i in space goes through a face of j."""
+def _deepest_edge(scene: Scene, room: Room, i: int, j: int) -> tuple[np.ndarray, float] | None:
+    """Where an edge of a shape i in space is inside of j after it went through a face, and how far from the surface.
+
+    An edge may enter and leave several times. Its piece between two faces is as deep as its middle, at least.
+    """
     a, b = _edges(scene, room, i)
     faces = _triangles(scene, room, j)
+    edge, share = _crossings(a, b, faces)
+    if not edge.size:
+        return None
+    places = []
+    for e in np.unique(edge)[:FEW].tolist():
+        s = np.concatenate([[0.0], np.sort(share[edge == e]), [1.0]])
+        places.append(a[e] + ((s[1:] + s[:-1]) / 2)[:, None] * (b[e] - a[e]))
+    x = np.concatenate(places)
+    x = x[_turns(faces, x) > 0.5]
+    if not len(x):  # it meets the surface only
+        return None
+    depth = _far_from_triangles(faces, x)
+    k = int(depth.argmax())
+    return x[k], float(depth[k])
+
+
+def _crossings(a: np.ndarray, b: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Which edges from a to b go through faces, and at which share of their lengths."""
+    nothing = np.zeros(0, np.int64), np.zeros(0)
     if not len(a) or not len(faces):
-        return False
+        return nothing
     low, high = np.minimum(a, b), np.maximum(a, b)
     meets = ((faces.max(1) >= low.min(0)) & (faces.min(1) <= high.max(0))).all(1)
     faces = faces[meets]
     if not len(faces):
-        return False
-    near = ((high >= faces.min((0, 1))) & (low <= faces.max((0, 1)))).all(1)
-    a, b = a[near], b[near]
+        return nothing
+    near = np.flatnonzero(((high >= faces.min((0, 1))) & (low <= faces.max((0, 1)))).all(1))
     u, v = faces[:, 1] - faces[:, 0], faces[:, 2] - faces[:, 0]
-    normals, chunk = np.cross(u, v), max(1, PAIRS // len(faces))
-    for first in range(0, len(a), chunk):
-        p, d = a[first : first + chunk, None], (b - a)[first : first + chunk, None]
+    normals, chunk, edges, shares = np.cross(u, v), max(1, PAIRS // len(faces)), [nothing[0]], [nothing[1]]
+    for first in range(0, len(near), chunk):
+        these = near[first : first + chunk]
+        p, d = a[these, None], (b - a)[these, None]
         slope, w = (normals * d).sum(2), p - faces[:, 0]
         across = np.cross(w, d)  # Cramer's rule for w + s d = y u + z v [Moeller and Trumbore]
         with np.errstate(divide="ignore", invalid="ignore"):
             s, y, z = (x / slope for x in (-(normals * w).sum(2), -(v * across).sum(2), (u * across).sum(2)))
-        if ((s > 0) & (s < 1) & (y > 0) & (z > 0) & (y + z < 1)).any():
-            return True
-    return False
+        through = (s > 0) & (s < 1) & (y > 0) & (z > 0) & (y + z < 1)
+        edges.append(these[np.nonzero(through)[0]])
+        shares.append(s[through])
+    return np.concatenate(edges), np.concatenate(shares)
 
 
 def _edges(scene: Scene, room: Room, i: int) -> tuple[np.ndarray, np.ndarray]:
@@ -113,29 +171,96 @@ def _triangles(scene: Scene, room: Room, j: int) -> np.ndarray:
     return room.points[np.array(fans, np.int64), :3]
 
 
-def _within_egg(scene: Scene, room: Room, i: int, x: np.ndarray) -> bool:
+def _depth_in_egg(scene: Scene, room: Room, i: int, x: np.ndarray) -> np.ndarray:
+    """How far places are from the surface of an ellipsoid that they are inside of; 0 outside.
+
+    The closest point is y a^2 / (a^2 + t), with axes a and the root t of its equation between -min(a)^2 and 0. Where y has no
+    part along the shortest axis, that part of the closest point is what the others leave.
+    """
     axes = room.points[scene.shapes[i, NORMAL_0] : scene.shapes[i, NORMAL_0] + scene.dimension]
-    local = (x - room.points[scene.shapes[i, VERTEX_0], :3]) @ axes[:, :3].T / axes[:, 3]
-    return bool(((local**2).sum(1) < 1 - 1e-3).any())
+    y, squares = np.abs((x - room.points[scene.shapes[i, VERTEX_0], :3]) @ axes[:, :3].T), axes[:, 3] ** 2
+    short = int(squares.argmin())
+    low, high = np.full(len(y), -squares[short]), np.zeros(len(y))
+    for _ in range(60):
+        t = (low + high) / 2
+        outside = (squares * (y / (squares + t[:, None])) ** 2).sum(1) > 1
+        low, high = np.where(outside, t, low), np.where(outside, high, t)
+    closest = squares * y / (squares + high[:, None])
+    rest = 1 - np.delete(closest**2 / squares, short, axis=1).sum(1)
+    closest[:, short] = np.sqrt(squares[short] * np.maximum(rest, 0.0))
+    within = (y**2 / squares).sum(1) < 1 - 1e-3
+    return np.where(within, np.linalg.norm(closest - y, axis=1), 0.0)
 
 
 def _winding(scene: Scene, room: Room, j: int, x: np.ndarray) -> np.ndarray:
     """How often a surface goes around places: 1 inside, 0 outside."""
-    pieces = scene.surfaces.facets[scene.shapes[j, FACE_0] : scene.shapes[j, FACE_1]]
-    out = np.zeros(len(x))
     if scene.dimension == 3:
-        corners = room.points[pieces[:, CORNERS : CORNERS + 3], :3]
-        for k, place in enumerate(x):  # solid angles of the triangles [van Oosterom and Strackee]
-            a, b, c = (corners[:, m] - place for m in range(3))
-            la, lb, lc = (np.linalg.norm(v, axis=1) for v in (a, b, c))
-            volume = np.einsum("ij,ij->i", a, np.cross(b, c))
-            below = la * lb * lc + (a * b).sum(1) * lc + (b * c).sum(1) * la + (c * a).sum(1) * lb
-            out[k] = 2 * np.arctan2(volume, below).sum() / (4 * np.pi)
-        return out
-    a, b = _ends(room, pieces)
+        return _turns(_triangles(scene, room, j), x)
+    a, b = _ends(room, scene.surfaces.facets[scene.shapes[j, FACE_0] : scene.shapes[j, FACE_1]])
+    out = np.zeros(len(x))
     for k, place in enumerate(x):
         p, q = a - place, b - place
         out[k] = np.arctan2(p[:, 0] * q[:, 1] - p[:, 1] * q[:, 0], (p * q).sum(1)).sum() / (2 * np.pi)
+    return out
+
+
+def _turns(triangles: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """The same for triangles: their solid angles [van Oosterom and Strackee]."""
+    out = np.zeros(len(x))
+    for k, place in enumerate(x):
+        a, b, c = (triangles[:, m] - place for m in range(3))
+        la, lb, lc = (np.linalg.norm(v, axis=1) for v in (a, b, c))
+        volume = np.einsum("ij,ij->i", a, np.cross(b, c))
+        below = la * lb * lc + (a * b).sum(1) * lc + (b * c).sum(1) * la + (c * a).sum(1) * lb
+        out[k] = 2 * np.arctan2(volume, below).sum() / (4 * np.pi)
+    return out
+
+
+def _depth(scene: Scene, room: Room, j: int, x: np.ndarray) -> np.ndarray:
+    """How far places are from the surface of a mesh, or from an outline."""
+    if scene.dimension == 3:
+        return _far_from_triangles(_triangles(scene, room, j), x)
+    return _far_from_outline(room, scene.surfaces.facets[scene.shapes[j, FACE_0] : scene.shapes[j, FACE_1]], x)
+
+
+def _far_from_triangles(triangles: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Distances of places from the closest of these triangles: from its plane, or from its edges."""
+    sides = [(triangles[:, m], triangles[:, (m + 1) % 3] - triangles[:, m]) for m in range(3)]
+    normals = np.cross(sides[0][1], -sides[2][1])
+    normals /= np.linalg.norm(normals, axis=1)[:, None]
+    out = np.zeros(len(x))
+    for k, place in enumerate(x):
+        over, away = np.ones(len(triangles), bool), np.full(len(triangles), np.inf)
+        for p, d in sides:
+            over &= (np.cross(d, place - p) * normals).sum(1) >= 0
+            away = np.minimum(away, _far_from_segments(p, d, place))
+        height = np.abs(((place - triangles[:, 0]) * normals).sum(1))
+        out[k] = np.where(over, height, away).min()
+    return out
+
+
+def _far_from_segments(p: np.ndarray, d: np.ndarray, place: np.ndarray) -> np.ndarray:
+    share = np.clip(((place - p) * d).sum(1) / (d * d).sum(1), 0.0, 1.0)
+    return np.asarray(np.linalg.norm(place - p - share[:, None] * d, axis=1))
+
+
+def _far_from_outline(room: Room, pieces: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Distances of places from the closest piece of an outline; arcs turn by less than half a turn."""
+    from stickslip.collide.chains import AT, CORNER, PIECE, SIDE
+
+    pieces = pieces[pieces[:, PIECE] != CORNER]
+    begin, end = _ends(room, pieces)
+    side, center, radius = pieces[:, PIECE] == SIDE, room.points[pieces[:, AT], :3], room.points[pieces[:, AT], 3]
+    first, last = begin - center, end - center
+    turn = np.sign(first[:, 0] * last[:, 1] - first[:, 1] * last[:, 0])
+    out = np.zeros(len(x))
+    for k, place in enumerate(x):
+        w = place - center
+        after = turn * (first[:, 0] * w[:, 1] - first[:, 1] * w[:, 0]) >= 0
+        before = turn * (w[:, 0] * last[:, 1] - w[:, 1] * last[:, 0]) >= 0
+        ends = np.minimum(np.linalg.norm(place - begin, axis=1), np.linalg.norm(place - end, axis=1))
+        arcs = np.where(after & before, np.abs(np.linalg.norm(w, axis=1) - radius), ends)
+        out[k] = np.where(side, _far_from_segments(begin, end - begin, place), arcs).min()
     return out
 
 

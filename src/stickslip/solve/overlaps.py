@@ -25,7 +25,23 @@ def pair_of(labels: Sequence[str], contacts: Contacts, c: int) -> tuple[str, str
 def require_apart(
     where: str, scene: Scene, room: Room, contacts: Contacts, labels: Sequence[str], tolerance: float
 ) -> None:
-    """No shape begins inside another one."""
+    """No shape begins inside another one. Where one is inside a mesh, this is told first: of several contacts of such a shape
+    nobody knows which one says how deep it is.
+    """
+    if len(scene.surfaces.facets) and np.isfinite(tolerance):
+        from stickslip.collide.inside import EDGE, swallowed
+
+        inner = swallowed(scene, room, tolerance)
+        if inner is not None:
+            first, second, owner = (labels[k] for k in (inner.shape, inner.other, inner.owner))
+            at, other = ", ".join(f"{v:.4g}" for v in inner.place[: scene.dimension]), second
+            point = inner.point
+            if point == EDGE:  # of either shape
+                point, other = f"{EDGE} of {owner!r}", second if owner == first else first
+            raise InitialStateError(
+                f"{where}: {first!r} begins inside {second!r}: {point} is {inner.depth:.3g} below the surface of {other!r}, at "
+                f"[{at}]; move it out, or name the pair in ignore= of Collisions"
+            )
     n = int(contacts.found[0])
     if n and contacts.gap[:n].min() < -tolerance:
         c = int(contacts.gap[:n].argmin())
@@ -34,15 +50,6 @@ def require_apart(
             f"{where}: {first!r} and {second!r} begin inside each other, {-contacts.gap[c]:.3g} deep; move them apart, or "
             "name the pair in ignore= of Collisions"
         )
-    if len(scene.surfaces.facets):
-        from stickslip.collide.inside import swallowed
-
-        inner = swallowed(scene, room)
-        if inner is not None:
-            first, second = (labels[k] for k in inner)
-            raise InitialStateError(
-                f"{where}: {first!r} begins inside {second!r}; move it out, or name the pair in ignore= of Collisions"
-            )
 
 
 def nudged(scene: Scene, q: np.ndarray, tolerance: float) -> np.ndarray | None:
