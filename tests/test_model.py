@@ -352,3 +352,21 @@ def test_kernel_of_a_model_agrees_with_casadi():
     expected = f(x[0], x[1:10], x[10:19], x[19:])
     packed = np.concatenate([np.array(e.nonzeros()) for e in expected])
     assert np.array_equal(compile_kernel(f)(x), packed)
+
+
+def test_kinematics_may_be_a_casadi_function_and_are_derived_once():
+    """Blocks that have the same one, or none, share what was derived from it; others do not."""
+    t, q, u = (ca.SX.sym(name) for name in "tqu")
+    double, triple = (ca.Function("qdot", [t, q, u], [factor * u]) for factor in (2, 3))
+    s = ss.System("ratios")
+    for k, kinematics in enumerate((double, triple, double, lambda t, q, u: 2 * u, None, None)):
+        x, v = s.coordinates(
+            f"x{k}", velocities=f"v{k}", initial=[0.0], velocity=[1.0], kinematics=kinematics, block=f"b{k}"
+        )
+        s.mass_matrix([[1.0]], of=v)
+    types = [id(node.type) for node in derive(s).nodes]
+    assert types[0] == types[2] == types[3] != types[1]
+    assert types[4] == types[5] not in types[:4]
+    np.testing.assert_allclose(ss.solve(s, 1.0, 0.1).q[-1], [2, 3, 2, 2, 1, 1], atol=1e-12)
+    with pytest.raises(ss.ModelError, match=r"function of \(t, q, u\) with \[1, 2, 2\] components"):
+        s.coordinates("y z", velocities="v w", initial=[0, 0], velocity=[1, 1], kinematics=double)

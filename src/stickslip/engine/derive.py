@@ -75,11 +75,15 @@ def derive(system: System) -> Model:
         return Instance(name, types[e.key], tuple(blocks), tuple(index[s.__hash__()] for s in used))
 
     nodes: list[Instance] = []
+    alike: dict[str, int] = {}  # kinematics that were derived already
     for i, block in enumerate(system.blocks):
-        if block.like is None:
+        other = alike.get(block.alike) if block.like is None else block.like
+        if other is None:
             nodes.append(instance(block.name, [i], Equations(block.name)))
+            if block.alike:
+                alike[block.alike] = i
         else:
-            nodes.append(replace(nodes[block.like], name=block.name, blocks=(i,)))
+            nodes.append(replace(nodes[other], name=block.name, blocks=(i,)))
     used = [(i, b) for i, b in enumerate(system.blocks) if b.named]
     owner = {s.__hash__(): i for i, b in used for s in ca.symvar(ca.vertcat(b.q, b.u))}
     declared = system.declarations()
@@ -154,10 +158,10 @@ def _localise(equations: Equations, blocks: Sequence[Coordinates], parameters: S
     place = {u_global[k].__hash__(): k for k in range(u_global.numel())}
 
     def selection(u: ca.SX) -> list[int]:
-        rows = [ca.symvar(u[k]) for k in range(u.numel())]
-        if any(len(s) != 1 or not ca.is_equal(u[k], s[0]) or s[0].__hash__() not in place for k, s in enumerate(rows)):
+        rows = [u[k] for k in range(u.numel())]
+        if any(not s.is_symbolic() or s.__hash__() not in place for s in rows):
             raise ModelError(f"{name}: masses and forces must name velocities of the system, got {u}")
-        return [place[s[0].__hash__()] for s in rows]
+        return [place[s.__hash__()] for s in rows]
 
     n_u = u_global.numel()
     mass, force = ca.SX(n_u, n_u), ca.SX.zeros(n_u)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
 from stickslip.errors import ModelError
-from stickslip.math import Scalar, Vector, array, cross, diag, dot, is_symbolic, quaternion_rotation, rotation
-from stickslip.model.declaration import Coordinates, Equations
+from stickslip.math import Scalar, Vector, array, column, cross, diag, dot, is_symbolic, quaternion_rotation, rotation
+from stickslip.model.declaration import TIME, Coordinates, Equations
 from stickslip.model.frames import Axis, Carrier, Frame, Ground, Point, ground, parameters, rate, velocities_of
 from stickslip.model.given import number, numbers
 from stickslip.model.system import System
@@ -182,7 +185,7 @@ class PlanarBody(Body):
         return rotation(self.q[2]).T @ (array(r) - self.q[:2])
 
     def direction(self, local: Vector) -> np.ndarray:
-        return _turn(rotation(self.q[2]), local)
+        return _turn(lambda: rotation(self.q[2]), local)
 
     def velocity(self, local: Vector) -> np.ndarray:
         return self._velocity(self.direction(local))
@@ -268,7 +271,7 @@ class RigidBody(Body):
         return self.A.T @ (array(r) - self.q[:3])
 
     def direction(self, local: Vector) -> np.ndarray:
-        return _turn(self.A, local)
+        return _turn(lambda: self.A, local)
 
     def velocity(self, local: Vector) -> np.ndarray:
         if not is_symbolic(local) and not np.any(local):
@@ -290,7 +293,7 @@ class RigidBody(Body):
             velocities="v_x v_y v_z omega_x omega_y omega_z",
             initial=self.initial,
             velocity=self.initial_velocity,
-            kinematics=_rigid_kinematics,
+            kinematics=_rigid_kinematics(),
             block=self.name,
             units="m m m - - - -",
             velocity_units="m/s m/s m/s rad/s rad/s rad/s",
@@ -300,7 +303,7 @@ class RigidBody(Body):
         omega = self.u[3:]
         equations.mass_matrix(diag([self.mass] * 3), of=self.u[:3])
         equations.mass_matrix(Theta, of=omega)
-        equations.force(-cross(omega, Theta @ omega), on=omega)
+        equations.force(_gyroscopic().call([column(omega), column(Theta)])[0], on=omega)
         self.inertia = Theta
 
     def _inertia_parameters(self, system: System) -> np.ndarray:
@@ -317,16 +320,27 @@ class RigidBody(Body):
         return Theta
 
 
-def _rigid_kinematics(_t: Scalar, q: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """qdot = (v, 1/2 p * (0, omega))."""
+@cache
+def _rigid_kinematics() -> ca.Function:
+    """qdot = (v, 1/2 p * (0, omega)), written down once for all bodies."""
+    x, y = ca.SX.sym("q", 7), ca.SX.sym("u", 6)
+    q, u = array(x), array(y)
     p_0, p, omega = q[3], q[4:], u[3:]
     turned = array(p_0 * omega + cross(p, omega))
-    return array([*u[:3], -dot(p, omega) / 2, *[x / 2 for x in turned]])
+    return ca.Function("qdot", [TIME, x, y], [column([*u[:3], -dot(p, omega) / 2, *[each / 2 for each in turned]])])
 
 
-def _turn(A: np.ndarray, local: Vector) -> np.ndarray:
-    """A local, where zero stays zero and has no symbols in it."""
-    return np.zeros(len(local)) if not is_symbolic(local) and not np.any(local) else A @ array(local)
+@cache
+def _gyroscopic() -> ca.Function:
+    """-omega x Theta omega, the same way."""
+    x, y = ca.SX.sym("omega", 3), ca.SX.sym("Theta", 3, 3)
+    omega = array(x)
+    return ca.Function("f", [x, y], [column(-cross(omega, array(y) @ omega))])
+
+
+def _turn(A: Callable[[], np.ndarray], local: Vector) -> np.ndarray:
+    """A local, where zero stays zero, has no symbols in it, and needs no rotation, which takes a millisecond to write down."""
+    return np.zeros(len(local)) if not is_symbolic(local) and not np.any(local) else A() @ array(local)
 
 
 def _unit_quaternion(where: str, given: Any) -> np.ndarray:

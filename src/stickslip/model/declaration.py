@@ -38,6 +38,7 @@ class Coordinates:
     qdot: ca.SX
     q_units: tuple[str, ...] = ()  # empty: not known
     u_units: tuple[str, ...] = ()
+    alike: str = ""  # of blocks with the same kinematics the same; empty: not known
 
     @property
     def like(self) -> int | None:

@@ -222,11 +222,15 @@ class StateSpace:
                 raise ModelError(
                     f"{self.name}: {len(q_names)} coordinates but {len(u_names)} velocities; give kinematics= as well"
                 )
-            qdot = u
+            qdot, alike = u, f"qdot = u, {len(u_names)}"
         else:
             if not callable(kinematics):
                 raise ModelError(f"{self.name}: kinematics= must be a function of (t, q, u), got {kinematics!r}")
-            qdot = _vector(kinematics(TIME, array(q), array(u)), f"{self.name}: kinematics of {names!r}")
+            if isinstance(kinematics, ca.Function):  # of (t, q, u), and of nothing else
+                qdot, alike = self._called(kinematics, (TIME, q, u), names), kinematics.serialize()
+            else:
+                qdot = _vector(kinematics(TIME, array(q), array(u)), f"{self.name}: kinematics of {names!r}")
+                alike = ""
             if qdot.numel() != q.numel():
                 raise ModelError(
                     f"{self.name}: kinematics gives {qdot.numel()} derivatives for {q.numel()} coordinates {names!r}"
@@ -236,10 +240,19 @@ class StateSpace:
         q_units = self._units(units, q_names, "units")
         follow = " ".join("-" if x == "" else f"{x}/s" for x in q_units) if kinematics is None and q_units else None
         u_units = self._units(velocity_units or follow, u_names, "velocity_units")
-        self._add_block(Coordinates(block or names, q, u, q_full, u_full, q0, u0, qdot, q_units, u_units))
+        self._add_block(Coordinates(block or names, q, u, q_full, u_full, q0, u0, qdot, q_units, u_units, alike))
         if block is None:
             self._u_own.append(u)
         return array(q), array(u)
+
+    def _called(self, kinematics: ca.Function, arguments: tuple[ca.SX, ...], names: str) -> ca.SX:
+        sizes = [kinematics.size_in(k) for k in range(kinematics.n_in())]
+        if sizes != [x.shape for x in arguments] or kinematics.n_out() != 1:
+            raise ModelError(
+                f"{self.name}: kinematics of {names!r} must be a function of (t, q, u) with {[x.numel() for x in arguments]} "
+                f"components and one result, got {kinematics}"
+            )
+        return ca.densify(kinematics.call(arguments)[0])
 
     # -- parameters ---------------------------------------------------------------------------------------------------
 
