@@ -1,4 +1,4 @@
-"""Every derivative of mechanics, derived here, and only here."""
+"""Every function of mechanics that schemes ask for, derived here, and only here."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 
 from stickslip.engine.expressions import Expressions, T
+from stickslip.model.rates import along, mass_of_energy
 
 
 class Derivations:
@@ -31,7 +32,7 @@ class Derivations:
     def _rate(self, f: ca.SX) -> ca.SX:
         """Time derivative of f(t, q, u) along the motion with udot = a."""
         e = self.expressions
-        return _times(f, e.q, e.qdot) + _times(f, e.u, self._a) + ca.jacobian(f, T)
+        return along(f, (e.q, e.qdot), (e.u, self._a), t=T)
 
     @cached_property
     def _qdot(self):
@@ -44,7 +45,7 @@ class Derivations:
     @cached_property
     def _M(self):
         e = self.expressions
-        return e.mass + ca.jacobian(ca.gradient(e.kinetic, e.u), e.u)
+        return e.mass + mass_of_energy(e.kinetic, e.u)
 
     @cached_property
     def has_mass(self) -> bool:
@@ -68,8 +69,7 @@ class Derivations:
         if e.kinetic.is_constant():
             return h
         momentum = ca.gradient(e.kinetic, e.u)
-        inertia = ca.gradient(e.kinetic, e.q) - _times(momentum, e.q, e.u) - ca.jacobian(momentum, T)
-        return h + inertia
+        return h + (ca.gradient(e.kinetic, e.q) - along(momentum, (e.q, e.u), t=T))
 
     @cached_property
     def _gyroscopic(self):
@@ -130,7 +130,7 @@ class Derivations:
     def _power_moving(self):
         e = self.expressions
         beta = ca.substitute(e.qdot, e.u, ca.SX.zeros(self.n_u))
-        return _times(e.potential, e.q, beta) + ca.jacobian(e.potential - e.kinetic, T)
+        return along(e.potential, (e.q, beta)) + ca.jacobian(e.potential - e.kinetic, T)
 
     @cached_property
     def _transport(self):
@@ -149,8 +149,3 @@ def _vanishes(f: ca.SX) -> bool:
     value = ca.Function("value", symbols, [f])
     draws = [list(random.uniform(0.5, 1.5, len(symbols))) for _ in range(3)]
     return all(np.abs(np.array(value.call(draw)[0])).max(initial=0.0) < 1e-12 for draw in draws)
-
-
-def _times(f: ca.SX, x: ca.SX, direction: ca.SX) -> ca.SX:
-    """(df/dx) direction, with df/dx formed so that structural zeros vanish."""
-    return ca.jacobian(f, x) @ direction if f.numel() else ca.SX(0, 1)

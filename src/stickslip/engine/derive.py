@@ -17,6 +17,7 @@ from stickslip.engine.expressions import Expressions, FrictionElement, T, stack
 from stickslip.engine.mechanics import ForceDirections, PartType, Percussions
 from stickslip.errors import MethodError, ModelError
 from stickslip.model.declaration import APPROACH_SPEED, TIME, Bilateral, Coordinates, DeclaredContact, Equations
+from stickslip.model.rates import along, sum_of_masses
 from stickslip.model.system import System
 
 __all__ = [
@@ -164,15 +165,7 @@ def _localise(equations: Equations, blocks: Sequence[Coordinates], parameters: S
         return [place[s.__hash__()] for s in rows]
 
     n_u = u_global.numel()
-    mass, force = ca.SX(n_u, n_u), ca.SX.zeros(n_u)
-    for matrix, u in equations.mass:
-        rows = selection(u)
-        local = ca.SX(n_u, n_u)
-        for i, row in enumerate(rows):
-            for j, col in enumerate(rows):
-                if not matrix[i, j].is_zero():
-                    local[row, col] = matrix[i, j]
-        mass += local
+    mass, force = sum_of_masses([(matrix, selection(u)) for matrix, u in equations.mass], n_u), ca.SX.zeros(n_u)
     for f, u in equations.forces:
         for k, row in enumerate(selection(u)):
             force[row] += f[k]
@@ -214,8 +207,7 @@ def _restitution(contact: DeclaredContact, blocks: Sequence[Coordinates]) -> ca.
     if not ca.depends_on(contact.restitution, APPROACH_SPEED):
         return contact.restitution
     q, qdot = (stack([getattr(b, x) for b in blocks]) for x in ("q", "qdot"))
-    rate = ca.jacobian(contact.gap, q) @ qdot + ca.jacobian(contact.gap, TIME)
-    return ca.substitute(contact.restitution, APPROACH_SPEED, ca.fmax(0, -rate))
+    return ca.substitute(contact.restitution, APPROACH_SPEED, ca.fmax(0, -along(contact.gap, (q, qdot), t=TIME)))
 
 
 def _check(name: str, e: Expressions, blocks: Sequence[Coordinates]) -> None:

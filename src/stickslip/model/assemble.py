@@ -14,6 +14,7 @@ import numpy as np
 
 from stickslip.errors import InitialStateError
 from stickslip.model.declaration import TIME, Equations
+from stickslip.model.rates import along, mass_of_energy, sum_of_masses
 
 if TYPE_CHECKING:
     from stickslip.model.system import System
@@ -36,7 +37,7 @@ def assembled(
     g = _stack([c.value for e in equations for c in e.constraints])
     gap = _stack([c.gap for e in equations for c in e.contacts if c.gap is not None and obstacles])
     gamma = _stack([c.value for e in equations for c in e.velocity_constraints])
-    g_dot = ca.jacobian(g, q) @ qdot + ca.jacobian(g, TIME)
+    g_dot = along(g, (q, qdot), t=TIME)
     symbols, numbers = _stack(list(system.parameter_symbols().values())), list(parameters.values())
 
     def evaluation(value: ca.SX, jacobian: ca.SX) -> Evaluation:
@@ -135,13 +136,9 @@ def _move(motion: Evaluation, q: np.ndarray, u: np.ndarray) -> np.ndarray:
 def _mass(equations: Sequence[Equations], u: ca.SX) -> ca.SX:
     """Mass matrix of all velocities."""
     place = {u[k].__hash__(): k for k in range(u.numel())}
-    M = ca.hessian(sum((T for e in equations for T in e.kinetic), ca.SX(0)), u)[0]
-    for matrix, of in (pair for e in equations for pair in e.mass):
-        rows = [place[of[k].__hash__()] for k in range(of.numel())]
-        share = ca.SX.zeros(u.numel(), u.numel())
-        share[rows, rows] = matrix
-        M = M + share
-    return M
+    declared = [(M, [place[of[k].__hash__()] for k in range(of.numel())]) for e in equations for M, of in e.mass]
+    energies = sum((T for e in equations for T in e.kinetic), ca.SX(0))
+    return mass_of_energy(energies, u) + sum_of_masses(declared, u.numel())
 
 
 def _stack(rows: Sequence[ca.SX]) -> ca.SX:

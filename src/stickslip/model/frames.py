@@ -15,6 +15,7 @@ from stickslip.math import rotation as turn
 from stickslip.model.declaration import TIME
 from stickslip.model.described import Described
 from stickslip.model.given import direction, number, vector
+from stickslip.model.rates import along
 
 if TYPE_CHECKING:
     from stickslip.model.system import System
@@ -265,8 +266,6 @@ def initial_turn(system: System, first: Carrier, second: Carrier) -> np.ndarray:
 def rate(system: System, expression: Any) -> Any:
     """Time derivative of an expression of t and q along the motion."""
     f = column(expression)
-    out = ca.jacobian(f, TIME)
-    for block in system.blocks:
-        if ca.depends_on(f, block.q):
-            out += ca.jacobian(f, block.q) @ block.qdot
+    moving = [(block.q, block.qdot) for block in system.blocks if ca.depends_on(f, block.q)]
+    out = along(f, *moving, t=TIME)
     return array(out) if f.numel() > 1 else ca.densify(out)[0]

@@ -25,6 +25,7 @@ from stickslip.model.bodies import Body, Point, require_positive
 from stickslip.model.declaration import Equations
 from stickslip.model.described import Described
 from stickslip.model.given import number
+from stickslip.model.rates import along
 from stickslip.model.system import System
 
 DAMPINGS = ("mass_damping", "stiffness_damping")  # which may be zero, other numbers of a chain not
@@ -285,4 +286,4 @@ def _cut(where: str, length: Any, elements: int | None) -> np.ndarray:
 
 def rate_of(expressions: Vector, q: np.ndarray, qdot: np.ndarray) -> np.ndarray:
     """Time derivative of expressions of the coordinates q."""
-    return array(ca.densify(ca.jacobian(column(expressions), column(q)) @ column(qdot)))
+    return array(ca.densify(along(column(expressions), (column(q), column(qdot)))))
