@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from stickslip.errors import TunnellingWarning
+from stickslip.patience import Abandoned
 
 if TYPE_CHECKING:
     from stickslip.collide.scene import Scene
@@ -59,7 +60,15 @@ class Missed:
 
     def step(self, run: Any, advance: Callable[[], Rows]) -> Rows:
         """A step of a run that is about to detect its contacts, with all contacts that it needs."""
-        kept, counts, n = (run.state, run.first, run.done, run.row), run.counts, run.columns["q_1"]
+        kept, counts = (run.state, run.first, run.done, run.row), run.counts
+        try:
+            return self._repeated(run, kept, counts, advance)
+        except Abandoned:
+            run.state, run.first, run.done, run.row = kept
+            raise
+
+    def _repeated(self, run: Any, kept: tuple, counts: Any, advance: Callable[[], Rows]) -> Rows:
+        n = run.columns["q_1"]
         q_0 = run.row[1 : 1 + n].copy()
         run.detect(NOTHING)
         rows, further = advance(), NOTHING
