@@ -73,7 +73,8 @@ class DetectingRun(ProgramRun):
         self._law_values = start.parameters[self._law_names].copy()
         on_velocities = getattr(scheme.facts, "contact_level", "") != "position"
         self._fast = FastBodies(self.scene, collisions) if on_velocities else None
-        self._missed = None if on_velocities else missed_in(self.scene, self.labels)
+        exact = start.tol * (1.0 if start.sizes is None else float(start.sizes["", True][0]))
+        self._missed = None if on_velocities else missed_in(self.scene, self.labels, exact)
         self._counts = np.zeros(CODES, np.int64)
         self._crowd, self._past_crowds = None, []
         self._forget()
