@@ -1,9 +1,10 @@
-"""Granular matter: how fast a silo runs out through slots of several widths, and while its height falls; poured heaps.
+"""Granular matter: how fast a silo runs out through slots of several widths, and from several heights; poured
+heaps.
 
-    python bench/granular.py [silo] [height] [heap]
+    python bench/granular.py [silo] [filling] [height] [heap]
 
-The slope of a heap is that of a cone of its volume. Rates of silos are those between the first tenth and 60 % of the grains;
-Beverloo's law in the plane is rate = C sqrt(g/d) (D/d - k)^(3/2).
+Beverloo's law in the plane is rate = C sqrt(g/d) (D/d - k)^(3/2). The slope of a heap is
+that of lines fitted to its surface, see `repose`.
 """
 
 from __future__ import annotations
@@ -15,40 +16,57 @@ from typing import Any
 import numpy as np
 
 import stickslip as ss
-from stickslip.benchmarks.heap import repose
+from stickslip.benchmarks.heap import radii, repose
 
 G, D = 9.81, 0.01
+SEEDS = (1, 2, 3, 4, 5)
 
 
-def outflow(solution: ss.Solution) -> tuple[float, float]:
-    """Grains per second below the plates: between 10 % and 35 %, and between 35 % and 60 %."""
-    out = (solution.q[:, 1::3] < -D).sum(axis=1)
-    total = solution.q.shape[1] // 3
-    if out[-1] < 0.6 * total:
-        return float("nan"), float("nan")  # an arch stopped it
-    t_0, t_1, t_2 = (solution.t[np.argmax(out >= share * total)] for share in (0.1, 0.35, 0.6))
-    return 0.25 * total / (t_1 - t_0), 0.25 * total / (t_2 - t_1)
+def outflow(count: int, first: int, last: int, t_end: float, **given: Any) -> float:
+    """Grains per second below the plates of a silo, from the `first` one to the `last` one."""
+    system = ss.benchmarks.silo(count=count, **given)
+    q = ss.solve(system, t_end, 1e-3, tol=1e-6, progress=False).q
+    out = (q[:, 1::3] < -D).sum(axis=1)
+    if out[-1] < last:
+        return float("nan")  # an arch stopped it
+    return (last - first) / (1e-3 * float(np.argmax(out >= last) - np.argmax(out >= first)))
+
+
+def power(widths: np.ndarray, rates: np.ndarray, k: float) -> float:
+    """The exponent of (width - k) that meets the rates best."""
+    return float(np.polyfit(np.log(widths - k), np.log(rates), 1)[0])
 
 
 def silo() -> None:
-    """Rates for slots of several widths, and Beverloo's law fitted to them."""
-    print(f"{'slot':>6} {'grains/s':>9} {'first':>7} {'later':>7} {'CPU s':>7}")
-    widths: list[float] = []
-    rates: list[float] = []
-    for outlet in (5.0, 6.0, 7.0, 8.0):
-        begin = time.process_time()
-        solution = ss.solve(
-            ss.benchmarks.silo(outlet=outlet), 0.9 if outlet < 6 else 0.55, 1e-3, tol=1e-6, progress=False
-        )
-        first, later = outflow(solution)
-        rate = 2 / (1 / first + 1 / later)
-        widths.append(outlet), rates.append(rate)
-        print(f"{outlet:6.1f} {rate:9.0f} {first:7.0f} {later:7.0f} {time.process_time() - begin:7.1f}", flush=True)
-    # rate^(2/3) is a straight line of the width
-    a, b = np.polyfit(widths, np.array(rates) ** (2 / 3), 1)
+    """Rates for slots of several widths, Beverloo's law fitted to their means, and the exponent for given k."""
+    begin, widths, ends = time.process_time(), np.array([7.0, 9.0, 12.0]), (0.6, 0.42, 0.3)
+    rates = np.array(
+        [[outflow(360, 40, 180, end, width=24.0, outlet=w, seed=n) for w, end in zip(widths, ends, strict=True)]
+         for n in SEEDS]
+    )  # fmt: skip
+    print(f"{'slot':>6} {'grains/s':>9}  of {len(SEEDS)} seeds")
+    for j, w in enumerate(widths):
+        print(f"{w:6.1f} {rates[:, j].mean():9.0f}  {np.round(rates[:, j]).astype(int)}")
+    a, b = np.polyfit(widths, rates.mean(axis=0) ** (2 / 3), 1)  # rate^(2/3) is a straight line of the width
     line = np.polyval([a, b], widths) ** 1.5
     print(f"Beverloo: C = {a**1.5 / np.sqrt(G / D):.2f}, k = {-b / a:.2f}; "
-          f"largest deviation {100 * np.abs(line / rates - 1).max():.0f} %")  # fmt: skip
+          f"largest deviation {100 * np.abs(line / rates.mean(axis=0) - 1).max():.0f} %")  # fmt: skip
+    for k in (0.0, 1.4, 1.7, 2.0):
+        each = [power(widths, row, k) for row in rates]
+        print(f"k = {k}: exponent {power(widths, rates.mean(axis=0), k):.2f}, each seed {np.round(each, 2)}")
+    print(f"CPU {time.process_time() - begin:.0f} s")
+
+
+def filling() -> None:
+    """Rates of silos that are filled to several heights: unlike a liquid's they do not depend on it."""
+    begin, counts = time.process_time(), (150, 300, 450)
+    print(f"{'filling':>8} {'grains/s':>9}")
+    means = [np.array([outflow(n, 30, 90, 0.3, outlet=7.0, seed=seed) for seed in SEEDS[:3]]) for n in counts]
+    for n, found in zip(counts, means, strict=True):
+        liquid = np.sqrt((n - 60) / (counts[0] - 60))
+        ratio = found.mean() / means[0].mean()
+        print(f"{n:8d} {found.mean():9.0f} {np.round(found).astype(int)}, ratio {ratio:.2f}, of a liquid {liquid:.2f}")
+    print(f"CPU {time.process_time() - begin:.0f} s")
 
 
 def height() -> None:
@@ -67,17 +85,23 @@ def height() -> None:
 
 
 def heap() -> None:
-    """Slopes of heaps of rough and of smooth spheres."""
-    for mu in (0.5, 0.1, 0.0):
-        begin = time.process_time()
-        given: dict[str, Any] = {"tol": 1e-6, "progress": False}
-        solution = ss.solve(ss.benchmarks.heap(mu=mu), 1.4, 2e-3, **given)
-        left, angle = repose(solution.q[-1])
-        print(
-            f"mu = {mu}: {left} spheres stay, {angle:.1f} degrees, CPU {time.process_time() - begin:.0f} s", flush=True
-        )
+    """Slopes of heaps for several mu, poured from a high column and from one that is half as high and twice as wide."""
+    for abreast, mus, seeds in ((6, (0.5, 0.3, 0.1, 0.0), SEEDS), (12, (0.5, 0.0), SEEDS[:3])):
+        for mu in mus:
+            begin = time.process_time()
+            left, slope = [], []
+            for seed in seeds:
+                system = ss.benchmarks.heap(mu=mu, seed=seed, abreast=abreast)
+                q = ss.solve(system, 1.2, 2e-3, tol=1e-6, progress=False).q[-1]
+                on, sides = repose(q, radii(seed=seed))
+                left.append(on), slope.append(sides.mean())
+            print(
+                f"{abreast:2d} abreast, mu = {mu}: {np.mean(left):.0f} grains stay, {np.mean(slope):.1f} +- "
+                f"{np.std(slope, ddof=1):.1f} degrees, {np.round(slope, 1)}, CPU {time.process_time() - begin:.0f} s",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":
-    for chosen in sys.argv[1:] or ["silo", "height", "heap"]:
-        {"silo": silo, "height": height, "heap": heap}[chosen]()
+    for chosen in sys.argv[1:] or ["silo", "filling", "height", "heap"]:
+        {"silo": silo, "filling": filling, "height": height, "heap": heap}[chosen]()

@@ -381,15 +381,3 @@ def test_bars_in_one_line_are_an_error_that_says_so():
 def test_a_parallelogram_that_swings_below_its_change_points_keeps_its_energy():
     energy = solve(parallelogram(0.0), 2.0).energy().total
     assert abs(energy - energy[0]).max() < 1e-8
-
-
-def test_forces_of_a_rail_and_a_floor_are_of_minimum_norm():
-    """The contact closes at the start, where the rail alone could carry the slider: each carries half of it."""
-    s = ss.System("slider")
-    s.add(ss.Gravity([0, -9.81]))
-    body = s.add(ss.PlanarBody("body", mass=1, inertia=0.1, velocity=[1, 0]))
-    s.add(ss.Prismatic("rail", ss.ground.point(0, 0), body.point(), axis=[1, 0]))
-    s.add(ss.Contact("floor", body.point(0, -0.1), ss.Line([0, -0.1], [0, 1])))
-    out = ss.solve(s, t_end=0.02, dt=1e-2, method="event-driven", progress=False)
-    np.testing.assert_allclose(out["floor.force"][1:], 9.81 / 2, rtol=1e-9)
-    np.testing.assert_allclose(out["rail.force"][1:], 9.81 / 2, rtol=1e-9)

@@ -66,7 +66,8 @@ def test_no_index_of_the_loop_is_outside_of_its_array():
         sys.unraisablehook = unraisable
         for method in ("rattle", "moreau", "generalized-alpha", "lobatto", "half-explicit"):
             ss.solve(ss.benchmarks.slider_crank(), 0.02, 1e-4, method=method)
-        ss.solve(ss.benchmarks.heap(), 0.3, 2e-3, method="moreau")
+        ss.solve(ss.benchmarks.heap(count=120), 0.3, 1e-3, method="moreau")
+        ss.solve(ss.benchmarks.cannonballs(layers=4), 0.1, 2e-3, method="moreau")
         ss.solve(ss.benchmarks.dominoes(), 0.05, 1e-3)
         print("done")
     """

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import brentq, linprog
 
 import stickslip as ss
-from stickslip.benchmarks.heap import repose
+from stickslip.benchmarks.heap import radii, repose
 
 G = 9.81
 
@@ -49,13 +49,16 @@ def wave(h: float, d: float, s: float, omega: float, count: int) -> np.ndarray:
 
 def test_dominoes_fall_with_the_speed_of_the_theory():
     h, d, s, dt = 0.048, 0.0075, 0.02, 5e-4
-    solution = solve(ss.benchmarks.dominoes(count=11), 0.55, dt)
+    times = wave(h, d, s, 3.0, 40)
+    solution = solve(ss.benchmarks.dominoes(count=26), times[:25].sum() + 0.01, dt)
     hits = []
-    for k in range(10):
+    for k in range(25):
         touch = solution.contacts.between(f"stone {k}", f"stone {k + 1}")
         hits.append((touch.step[touch.P_N > 0].min() - 0.5) * dt)
-    np.testing.assert_allclose(hits, np.cumsum(wave(h, d, s, 3.0, 10)), atol=2 * dt)  # stone by stone
-    assert (s + d) / wave(h, d, s, 3.0, 40)[-1] == pytest.approx(1.198, abs=5e-4)  # what its page says
+    np.testing.assert_allclose(hits, np.cumsum(times[:25]), atol=2 * dt)  # stone by stone
+    assert (s + d) / times[-1] == pytest.approx(1.198, abs=5e-4)  # what its page says
+    # ten stones take 230 ms, known to within a step: 0.2 %; the theory is 0.1 % below its limit there
+    assert 10 * (s + d) / (hits[24] - hits[14]) == pytest.approx(1.198, rel=3e-3)
     assert solution.contacts.gap.min() > -1e-7
 
 
@@ -151,19 +154,22 @@ def test_thin_arches_of_many_stones_need_the_known_thickness():
 # -- machines ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_cage_turns_with_the_speed_of_rolling():
+@pytest.mark.parametrize("start", [0.5, 1.3])
+def test_a_cage_turns_with_the_speed_of_rolling(start):
     """Without weights: omega_c = omega r_i/(2 (r_o - r)), which is omega (1 - d/D)/2 for small clearance."""
     D, d, c, omega, Z = 0.039, 0.0095, 5e-5, 50.0, 9
-    solution = solve(ss.benchmarks.ball_bearing(g=0.0), 0.2, 1e-4)
-    turned = np.ptp(solution["cage.phi"][500:]) / (omega * 0.15)
-    assert turned == pytest.approx((D - d - c) / 2 / (D + c), rel=3e-3)
-    assert turned == pytest.approx((1 - d / D) / 2, rel=5e-3)
-    depth = -solution["ring.y"][200:]
+    solution = solve(ss.benchmarks.ball_bearing(g=0.0, start=start), 0.6, 1e-4)
+    theory = (D - d - c) / 2 / (D + c)
+    phi = solution["cage.phi"] / (omega * theory)
+    assert abs(phi[10] / 1e-3 - 1) > 0.25  # it starts with another speed
+    assert (phi[-1] - phi[2000]) / 0.4 == pytest.approx(1, rel=3e-3)  # 0.9995, 1.0001
+    assert theory == pytest.approx((1 - d / D) / 2, rel=5e-3)
+    depth = -solution["ring.y"][2000:]
     assert depth.max() == pytest.approx(c / np.cos(np.pi / Z), rel=5e-3)
     assert depth.min() == pytest.approx(c, rel=0.02)
-    late = solution.contacts.where(solution.contacts.step > 1000)  # the load zone: below the centre
+    late = solution.contacts.where(solution.contacts.step > 2000)  # the load zone: below the centre
     races = late.where([name.startswith("ring - ball") for name in late.names])
-    carried = races.P_N @ races.normal[:, 1] / 1e-4 / 1000
+    carried = races.P_N @ races.normal[:, 1] / 1e-4 / 4000
     assert carried == pytest.approx(20.0, rel=0.01)  # friction carries little
     assert races.point[races.P_N > 1e-4, 1].max() < -0.5 * D / 2
 
@@ -242,28 +248,56 @@ def test_dice_come_to_rest_on_a_face(seed):
 # -- grains --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_silo_runs_out_as_beverloo_says():
-    """The rate grows with (outlet - k)^(3/2), k between 0.5 and 2.3 (seven seeds: by 2.4 to 3.6); a liquid's by 1.65."""
-    rates = {}
-    for outlet in (4.0, 6.6):
-        solution = solve(
-            ss.benchmarks.silo(count=90, width=11.0, outlet=outlet), 0.42 if outlet < 5 else 0.25, 1e-3, tol=1e-6
-        )
-        y = solution.q[:, 1::3]
-        out = (y < -0.01).sum(axis=1)
-        t = [solution.t[np.argmax(out >= n)] for n in (9, 45)]
-        rates[outlet] = 36 / (t[1] - t[0])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_silo_runs_out_as_beverloo_says(seed):
+    """The rate grows with (outlet - k)^(3/2), k between 1.4 and 2; a liquid's with the width itself.
+
+    Five seeds give exponents from 1.37 to 1.71, and 1.56 for their mean rates (`bench/granular.py silo`).
+    """
+    widths, rates = np.array([7.0, 9.0, 12.0]), []
+    for outlet, t_end in zip(widths, (0.6, 0.42, 0.3), strict=True):
+        system = ss.benchmarks.silo(count=360, width=24.0, outlet=outlet, seed=seed)
+        solution = solve(system, t_end, 1e-3, tol=1e-6)
+        out = (solution.q[:, 1::3] < -0.01).sum(axis=1)
+        first, last = (solution.t[np.argmax(out >= n)] for n in (40, 180))
+        rates.append(140 / (last - first))
         assert solution.contacts.gap.min() > -2e-6
-        assert np.abs(solution.q[:, ::3]).max() < 0.055 - 0.0045 + 2e-6  # between the walls
-    low, high = (((6.6 - k) / (4.0 - k)) ** 1.5 for k in (0.5, 2.3))
-    assert low < rates[6.6] / rates[4.0] < high
+        assert np.abs(solution.q[:, ::3]).max() < 0.12 - 0.0045 + 2e-6  # between the walls
+    exponent = np.polyfit(np.log(widths - 1.7), np.log(rates), 1)[0]
+    assert exponent == pytest.approx(1.5, abs=0.25)
 
 
-def test_a_rough_heap_keeps_more_than_a_smooth_one():
-    left, angle = {}, {}
-    for mu in (0.5, 0.0):
-        solution = solve(ss.benchmarks.heap(count=54, plate=2.6, mu=mu), 0.6, 2e-3, tol=1e-6)
-        left[mu], angle[mu] = repose(solution.q[-1], plate=2.6)
+def test_a_silo_runs_out_at_a_rate_that_does_not_depend_on_its_filling():
+    """Ratios are 0.97 to 1.29 for three seeds (`bench/granular.py filling`); a liquid has 2.08, the root of that of heights."""
+    rates = []
+    for count in (150, 450):
+        y = solve(ss.benchmarks.silo(count=count, outlet=7.0), 0.3, 1e-3, tol=1e-6).q[:, 1::3]
+        out = (y < -0.01).sum(axis=1)
+        rates.append(60 / (1e-3 * (np.argmax(out >= 90) - np.argmax(out >= 30))))
+    assert rates[1] / rates[0] < 1.5 < np.sqrt((450 - 60) / (150 - 60)) - 0.5
+
+
+@pytest.mark.parametrize("mu, low, high", [(0.5, 11, 22), (0.0, 0, 11)])
+def test_the_slope_of_a_heap_is_the_angle_of_repose_of_discs(mu, low, high):
+    """Slow flow of discs has 14 degrees for mu = 0.4, 6 without friction [da Cruz 2005].
+
+    Five heaps have 16.8 and 5.8 degrees on average (`bench/granular.py heap`). One scatters by about 3, three by about 2.
+    """
+    slopes = []
+    for seed in (1, 2, 3):
+        solution = solve(ss.benchmarks.heap(mu=mu, seed=seed), 1.2, 2e-3, tol=1e-6)
+        left, sides = repose(solution.q[-1], radii(seed=seed))
+        slopes.append(sides.mean())
         assert solution.contacts.gap.min() > -4e-6
-    assert left[0.5] > 1.3 * left[0.0]
-    assert 15 < angle[0.5] < 30  # degrees
+        assert left > 70
+    assert low < np.mean(slopes) < high, slopes
+
+
+def test_repose_measures_slopes():
+    """Grains laid out under the slopes of a roof."""
+    x = np.arange(-13.9, 13.9, 0.05)
+    for angle in (0.0, 17.0):
+        q = np.column_stack([x, 8 - np.tan(np.radians(angle)) * np.abs(x), 0 * x]) * 0.01
+        left, sides = repose(q.ravel(), np.full(len(x), 0.005))
+        assert left == len(x)
+        np.testing.assert_allclose(sides, angle, atol=0.05)

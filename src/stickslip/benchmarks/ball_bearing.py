@@ -25,6 +25,7 @@ def ball_bearing(
     play: float = 3e-5,
     omega: float = 50.0,
     load: float = 20.0,
+    start: float = 1.0,
     mu: float = 0.15,
     mu_cage: float = 0.05,
     g: float = 9.81,
@@ -37,10 +38,10 @@ def ball_bearing(
     webs of the cage.
 
     The inner ring rests on one or two balls at the bottom, which roll: their centres move with half of the speed of the race,
-    so the cage turns with omega (1 - d/D)/2. They push the cage, and the cage pushes the balls that carry nothing. The ring
-    hangs c = clearance below the centre when a ball is under it and c/cos(pi/Z) when it lies between two, so it bobs Z times
-    per turn of the cage. The cage has weight too: it hangs by its play on the balls and turns a little faster for it, by up
-    to play/(D/2 sin(pi/Z)).
+    so the cage turns with omega (1 - d/D)/2. They push the cage, and the cage pushes the balls that carry nothing. Balls and
+    cage begin with `start` times the speed of rolling; friction brings any other start to 1. The ring hangs c = clearance below
+    the centre when a ball is under it and c/cos(pi/Z) when it lies between two, so it bobs Z times per turn of the cage. The
+    cage has weight too: it hangs by its play on the balls and turns a little faster for it, by up to play/(D/2 sin(pi/Z)).
 
     >>> import stickslip as ss
     >>> solution = ss.solve(ss.benchmarks.ball_bearing(), t_end=0.01, dt=1e-4)
@@ -53,14 +54,14 @@ def ball_bearing(
     ring = s.add(solid("ring", Sphere(ground.point(0, 0), inner), density=STEEL, angular_velocity=omega))
     s.add(Motion("drive", Angle(ground, ring), lambda t: s.parameter("omega", omega) * t))
     s.potential_energy(s.parameter("load", load) * ring.q[1])
-    around = omega * inner / D  # of the cage: half of the speed of the race, at the radius D/2
+    around = start * omega * inner / D  # of the cage: half of the speed of the race, at the radius D/2
     balls, webs = [], []
     for k in range(Z):
         angle = 2 * math.pi * k / Z - math.pi / 2
         c, n = math.cos(angle), math.sin(angle)
         rolling: dict[str, Any] = {
             "velocity": [-around * D / 2 * n, around * D / 2 * c],
-            "angular_velocity": -omega * inner / d,
+            "angular_velocity": -start * omega * inner / d,
         }
         balls.append(s.add(solid(f"ball {k}", Sphere(ground.point(D / 2 * c, D / 2 * n), r), density=STEEL, **rolling)))
         angle += math.pi / Z

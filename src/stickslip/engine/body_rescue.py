@@ -30,6 +30,7 @@ from stickslip.nonsmooth.cones import BALL
 from stickslip.nonsmooth.graph import SIZE
 from stickslip.nonsmooth.jam import jam_of
 from stickslip.nonsmooth.problem import Problem, rows_of_elements
+from stickslip.patience import look
 
 ON_BODIES, NEWTON = "robust on bodies", "newton with exact derivatives"
 BY_IMPULSES = "contacts by impulses alone"
@@ -151,6 +152,7 @@ def _iterate(stage: OneStage, share: float) -> OnBodies:
                 return OnBodies(reached, early)
             unknowns.set(x)
             stage.evaluate(fresh=True)
+        look()
         left, were = left - 1, sets.get()
         work.x["step"][:n] = 0.0
         accuracy = smallest * max(0.1 * options.tolerance, INEXACT * error)

@@ -36,6 +36,7 @@ from stickslip.engine.work import Options, Work
 from stickslip.jit import Direct, jit_bare
 from stickslip.nonsmooth.nearby import Nearby, by_newton, by_path
 from stickslip.nonsmooth.problem import Problem
+from stickslip.patience import look
 
 FEW = 40  # contacts, below which Newton's method is faster
 # Of the speed of the fastest body, or of its way: contacts that would open by less than this take part at once.
@@ -172,6 +173,7 @@ class Crowd:
             Unknowns(tables, k, memory).set(work.start)
         hardest = 0
         for _ in range(LINEARISATIONS):
+            look()
             evaluate_stage(tables, k, memory, work, options, True)
             count = int(set_up(tables, k, memory, work, bodies, self._plan, room, options.tolerance))
             if count < 0:
@@ -180,6 +182,7 @@ class Crowd:
             ease(room, count, options.tolerance)
             for number, (_, solver) in enumerate(AFTER_CAP):
                 hardest = max(hardest, number)
+                look()
                 if find_start(solver, room, count, AIM * options.tolerance) < options.tolerance:
                     break
             else:

@@ -16,6 +16,7 @@ from stickslip.engine.capped import find_start
 from stickslip.engine.contact_state import FIRST, SECOND, Sweeping, sweeping
 from stickslip.engine.contact_sweeps import accelerated, natural_map
 from stickslip.nonsmooth.nearby import at_one_pace
+from stickslip.patience import look
 
 # A patch takes about as long as so many times a sweep over one contact; no more often is one worth its time.
 WORTH = 300_000
@@ -32,6 +33,7 @@ def relieve(s: Sweeping, count: int, goal: float, most: int) -> tuple[int, float
     done, rings, left = 0, 0, np.zeros(0, np.int64)
     residual = natural_map(s, count)
     while done < most and residual < np.inf:
+        look()
         missed = s.violated[:count]
         bad, worst = missed > SHARE * goal, np.flatnonzero(missed > goal)
         rings = rings + 1 if np.isin(worst, left, assume_unique=True).any() else 1

@@ -28,6 +28,7 @@ from stickslip.engine.tables import Tables
 from stickslip.engine.work import FAR, IDLE, IS_FAR_ROOT, PREDICTED, Options, Work
 from stickslip.nonsmooth.problem import Problem
 from stickslip.nonsmooth.solvers import OneStepSolution, solve_shortly
+from stickslip.patience import look
 
 STEPS, SET_STEPS = 8, 30  # of the outer iteration; of one that also looks for sets of contacts
 CLOSINGS = 4  # after each of which sets are looked for anew
@@ -133,6 +134,7 @@ def _iterate(
     jam: np.ndarray | None = None
     left, closings = SET_STEPS if sets.marks.size else STEPS, 0
     while left > 0:
+        look()
         left -= 1
         if error < options.tolerance or not np.isfinite(error):
             break

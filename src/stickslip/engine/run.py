@@ -6,6 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from stickslip.engine.runs import CHUNK_ROWS, ROUNDING, Keep, Rows, Start, row_p
 from stickslip.engine.state import State
 from stickslip.engine.subdivide import subdivided
 from stickslip.engine.watch import STRIDE
+from stickslip.patience import Abandoned, patient_until
 
 BY_BODIES = "by bodies"  # what a program keeps: stages for solvers on the graph of bodies
 PACE = "pace"  # what a program keeps: seconds of a step of the last run
@@ -270,7 +272,14 @@ class ProgramRun(LoopCalls):
             self._count_up_to(count)
         self._iterations[:count], self._residuals[:count] = 0, 0.0
         begin = time.perf_counter()
-        last, failed = self._call(NOTHING, self.program.step, self.program.carry, first, first + count, rows, record)
+        try:
+            last, failed = self._call(
+                NOTHING, self.program.step, self.program.carry, first, first + count, rows, record
+            )
+        except Abandoned:
+            self._awake()
+            self._back(before)
+            raise
         self.seconds += time.perf_counter() - begin
         if failed >= 0:
             self.failure = self._describe(failed, last - first)
@@ -320,7 +329,8 @@ class ProgramRun(LoopCalls):
         while not self.complete and self.failure is None and not interrupted():
             before = self.seconds
             left = self.steps - self.done if self.clock.end == math.inf else chunk
-            keep.take(*self.rows(min(chunk, left)))
+            with suppress(Abandoned), patient_until(interrupted):
+                keep.take(*self.rows(min(chunk, left)))
             show(round((self.t - self.clock.start) / self.clock.step) - self.first)
             elapsed = max(self.seconds - before, 1e-9)
             chunk = max(1, min(8 * chunk, int(chunk * CHUNK_SECONDS / elapsed), keep.chunk or CHUNK_ROWS))

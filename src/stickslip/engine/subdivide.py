@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stickslip.engine.runs import Rows, percussions
+from stickslip.patience import Abandoned
 
 if TYPE_CHECKING:
     from stickslip.engine.run import ProgramRun
@@ -16,19 +17,25 @@ HALVINGS = 10  # of a step
 
 
 def subdivided(run: ProgramRun) -> Rows | None:
-    """The step that failed, in pieces: its row has the percussions of all of them; None if that does not help either.
+    """The step that failed, in pieces: its row has the percussions of all of them; None if that does not help either, or if
+    somebody asks to stop meanwhile; then nothing has failed.
 
     A scheme that decides the length of its steps is offered shorter ones, and the first that it solves is its step.
     """
     clock, t, before, failure = run.clock, run.t, run.memory.copy(), run.failure
     pieces: list[Rows] = []
-    if clock.end < math.inf:
-        for halving in range(1, HALVINGS + 1):
-            if _piece(run, t, clock.step / 2**halving, pieces):
-                break
-            run.back_to(before)
-    else:
-        _halve(run, t, clock.step, HALVINGS, pieces)
+    try:
+        if clock.end < math.inf:
+            for halving in range(1, HALVINGS + 1):
+                if _piece(run, t, clock.step / 2**halving, pieces):
+                    break
+                run.back_to(before)
+        else:
+            _halve(run, t, clock.step, HALVINGS, pieces)
+    except Abandoned:
+        run.back_to(before)
+        run.clock, run.failure = clock, None
+        return None
     run.clock = clock
     if not pieces:
         run.back_to(before)

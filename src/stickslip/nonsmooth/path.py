@@ -36,6 +36,7 @@ from stickslip.nonsmooth.curve import (
 from stickslip.nonsmooth.laws import Laws
 from stickslip.nonsmooth.measure import Scales
 from stickslip.nonsmooth.operator import Operator
+from stickslip.patience import look
 
 OPENING = (0.5, 1.0)  # of the free velocities: by how much more than needed contacts are open at the start, at random
 FIRST, LONGEST, SHORTEST = 0.3, 1.0, 1e-8  # steps along the curve in (x/(1 + |x|), -log t)
@@ -105,6 +106,7 @@ class Walk:
         """The point with the t of z, where the problem is convex, by Newton's method; and the tangent."""
         before = self._residual(z, True)
         for _ in range(START_STEPS):
+            look()
             tangent, share = self._tangent(), 1.0
             if tangent is None:
                 return None
@@ -168,6 +170,7 @@ def path_to_solution(op: Operator, laws: Laws, scales: Scales, tol: float, finis
     best: np.ndarray | None = None
     least, before = np.inf, (tangent, 0.0)  # the last tangent, and how far away it was
     for count in range(1, MOST_STEPS + 1):
+        look()
         large = np.abs(z[:-1]).max()
         if large > UNBOUNDED:
             return End(best, _jam(walk, laws, curve, q, z[:-1]), count, walk.factored)

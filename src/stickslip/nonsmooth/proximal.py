@@ -32,6 +32,7 @@ from stickslip.nonsmooth.operator import (
     solve_matrix,
     velocities,
 )
+from stickslip.patience import look
 
 OVER = 1.6  # over-relaxation of ADMM
 REUSE = 25  # steps of ADMM before kappa is looked at again
@@ -123,6 +124,7 @@ def robust(
     for k in range(rounds):
         if error <= tol:
             break
+        look()
         if k > 0 or error > IDENTIFIED:
             target = max(tol, min(IDENTIFIED, 0.1 * error))
             error, kappa, a, b = admm(op, laws, scales, r, kappa, 100 if k < 2 else 200, target, s)

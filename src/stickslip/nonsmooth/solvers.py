@@ -24,6 +24,7 @@ from stickslip.nonsmooth.proximal import robust
 from stickslip.nonsmooth.reduced import islands, without_open
 from stickslip.nonsmooth.sweeps import MEMORY, sweeps
 from stickslip.nonsmooth.unit_size import of_unit_size
+from stickslip.patience import look
 
 SMALLEST_TOL = 1e-13  # relative; rounding of W r + q reaches it
 ROUNDS, FEW_ROUNDS = 12, 3  # of ADMM and Newton
@@ -368,6 +369,7 @@ def _climb(
     for solver, method, from_best in ladder:
         if least <= tol:
             break
+        look()
         begin = time.perf_counter()
         found, count = method(problem, (best if from_best else r).copy(), tol)
         no_solution = solver == "enumeration" and bool(np.isnan(found).any())

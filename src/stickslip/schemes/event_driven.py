@@ -37,7 +37,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from stickslip.engine.derive import Model, PartType, Percussions, require_balls
-from stickslip.engine.fields import COLD, PERCUSSIONS, Q_1, U_0, U_1
+from stickslip.engine.fields import PERCUSSIONS, Q_1, U_0, U_1
 from stickslip.engine.numbering import Detected
 from stickslip.engine.program import Program, assemble
 from stickslip.engine.runs import Run, Start
@@ -146,7 +146,7 @@ def _newton_euler(part: PartType, s: Stage) -> tuple[ca.SX, Percussions, ca.SX, 
     """
     t, q, u = s.t_0, s.q_0, s.u_0
     a = s.unknown(A)
-    la = s.unknown(LA, guess=COLD)
+    la = s.unknown(LA)
     radius = part.radius(t, q, u, la.N, 1)
     slip, direction = part.gamma_F(t, q, u), s.known(DIRECTION)
     rows = [ca.SX(0, 1)]

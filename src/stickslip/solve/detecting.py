@@ -27,6 +27,7 @@ from stickslip.errors import MethodError, ModelError, OptionError
 from stickslip.model.collisions import collisions_of
 from stickslip.model.system import System
 from stickslip.pages import zeros
+from stickslip.patience import Abandoned
 from stickslip.schemes import Scheme
 from stickslip.solve.checks import digest
 from stickslip.solve.contact_rooms import ABLE, CODES, GIVEN, enough, places_of_a_step, program_with_rooms
@@ -68,7 +69,8 @@ class DetectingRun(ProgramRun):
         self._law_values = start.parameters[detection.law_names].copy()
         on_velocities = getattr(scheme.facts, "contact_level", "") != "position"
         self._fast = detection.fast() if on_velocities else None
-        self._missed = None if on_velocities else detection.missed()
+        exact = start.tol * (1.0 if start.sizes is None else float(start.sizes["", True][0]))
+        self._missed = None if on_velocities else detection.missed(exact)
         self._counts = np.zeros(CODES, np.int64)
         self._crowd, self._past_crowds = None, []
         self._rooms: dict[int, int]  # capacity by code
@@ -137,17 +139,30 @@ class DetectingRun(ProgramRun):
             u_0 = self._state()[1].copy()
             if self._fast is not None:
                 self._fast.warn(u_0, self.clock.step, self.scheme.name)
-            if self._missed is not None and self._missed.may(u_0, self.clock.step):
-                pieces.append(self._missed.step(self, partial(ProgramRun.step, self, 1)))
-            else:
-                self.detect()
-                pieces.append(super().step(1))
+            try:
+                pieces.append(self._one_step(u_0))
+            except Abandoned:
+                if not pieces:
+                    raise
+                break
             if self.failure is not None:
                 break
             self.found.append((self.first + self.done, self._report(u_0, *self._state())))
         self.row = self.row.copy()  # alone: it is part of two rows
         self.seconds = before + time.perf_counter() - begin
         return Rows(*[np.concatenate(part) for part in zip(*pieces, strict=True)])
+
+    def _one_step(self, u_0: np.ndarray) -> Rows:
+        if self._missed is not None and self._missed.may(u_0, self.clock.step):
+            return self._missed.step(self, partial(ProgramRun.step, self, 1))
+        self.detect()
+        try:
+            return super().step(1)
+        except Abandoned:  # the next detection finds the same contacts, and turns the same friction frames along
+            n, before = int(self._new.found[0]), self._new.before
+            old = self._old.tangent[np.maximum(before[:n], 0)]
+            self._new.tangent[:n] = np.where(before[:n, None] >= 0, old, (1.0, 0.0, 0.0))
+            raise
 
     def detect(self, further: np.ndarray | None = None) -> None:
         """Find the contacts of the next step; `further` ones are added, see `solve.missed`."""

@@ -72,15 +72,15 @@ class Detection:
 
     @cached_property
     def _missed(self) -> Missed | None:
-        return missed_in(self._scene, self.labels)
+        return missed_in(self._scene, self.labels, 0.0)
 
     def fast(self) -> FastBodies:
         """What warns of fast bodies in one run."""
         return copy(self._fast)
 
-    def missed(self) -> Missed | None:
-        """What looks for missed contacts in one run, if its shapes need it."""
-        return copy(self._missed)
+    def missed(self, exact: float) -> Missed | None:
+        """What looks for missed contacts in one run that holds gaps so exactly, if its shapes need it."""
+        return None if self._missed is None else self._missed.at(exact)
 
     def looked(self, start: Any) -> Looked | None:
         """What was found at this start, if a run has looked there."""

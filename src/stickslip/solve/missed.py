@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from copy import copy
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from stickslip.errors import TunnellingWarning
+from stickslip.patience import Abandoned
 
 if TYPE_CHECKING:
     from stickslip.collide.scene import Scene
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 SHARE = 0.1  # of the thickness: steps by which bodies move less are not looked at
 FINE = 0.25  # of the thickness, between two poses
 MOST_POSES = 200  # of a step
+EXACT = 10.0  # of the tolerance: what may be left of a gap
 DEEP = 1e-4  # of the half thickness: overlap at the end of a step
 DEEP_BETWEEN = 0.02  # the same between, where poses are interpolated
 NEAR = 0.02  # of the half thickness: contacts of two shapes that are taken together when they touch
@@ -44,8 +47,9 @@ class Overlap(NamedTuple):
 class Missed:
     """Looks for what the steps of one run miss."""
 
-    def __init__(self, scene: Scene, labels: Sequence[str]):
+    def __init__(self, scene: Scene, labels: Sequence[str], exact: float):
         self._scene, self._labels, self._dimension, self._warned = scene, labels, scene.dimension, False
+        self._exact = EXACT * exact
         self._thin = half_thickness(scene)
         self._moving = np.flatnonzero(scene.bodies[:, 0])
         own = np.full(len(scene.bodies), np.inf)
@@ -53,13 +57,27 @@ class Missed:
         self._own, self._thinnest = own[self._moving], float(self._thin.min(initial=np.inf))
         self._places: Any = None  # made when they are needed: where poses are looked at
 
+    def at(self, exact: float) -> Missed:
+        """The same for another run, which shares nothing that it writes to."""
+        out = copy(self)
+        out._exact, out._places = EXACT * exact, None
+        return out
+
     def may(self, u: np.ndarray, dt: float) -> bool:
         """Whether a body moves so far that something may be missed."""
         return bool(((dt * self._speeds(u)) > SHARE * (self._own + self._thinnest)).any())
 
     def step(self, run: Any, advance: Callable[[], Rows]) -> Rows:
         """A step of a run that is about to detect its contacts, with all contacts that it needs."""
-        kept, counts, n = (run.state, run.first, run.done, run.row), run.counts, run.columns["q_1"]
+        kept, counts = (run.state, run.first, run.done, run.row), run.counts
+        try:
+            return self._repeated(run, kept, counts, advance)
+        except Abandoned:
+            run.state, run.first, run.done, run.row = kept
+            raise
+
+    def _repeated(self, run: Any, kept: tuple, counts: Any, advance: Callable[[], Rows]) -> Rows:
+        n = run.columns["q_1"]
         q_0 = run.row[1 : 1 + n].copy()
         run.detect(NOTHING)
         rows, further = advance(), NOTHING
@@ -106,14 +124,16 @@ class Missed:
         for before, share in pairwise(poses.tolist()):
             # Contacts that the step knows count at its end only: their features may be places on edges, which move.
             limit, others = (DEEP_BETWEEN, known) if share < 1.0 else (DEEP, set())
-            worst = self._worst(self._look(q_0 + share * change), others, limit, bend if share < 1.0 else 0.0)
+            worst = self._worst(
+                self._look(q_0 + share * change), others, limit, self._exact + (bend if share < 1.0 else 0.0)
+            )
             if worst is None:
                 continue
             pair, depth = self._pair(worst), -float(worst[5])
             others, low, high = known - {self._key(worst)}, before, share
             for _ in range(HALVINGS):
                 middle = (low + high) / 2
-                if self._worst(self._look(q_0 + middle * change), others, DEEP, 0.0, pair) is None:
+                if self._worst(self._look(q_0 + middle * change), others, DEEP, self._exact, pair) is None:
                     low = middle
                 else:
                     high = middle
@@ -240,12 +260,15 @@ class Missed:
         )
 
 
-def missed_in(scene: Scene, labels: Sequence[str]) -> Missed | None:
-    """What looks for missed contacts; None for balls, half-spaces and holes: one contact knows all of two of them."""
+def missed_in(scene: Scene, labels: Sequence[str], exact: float) -> Missed | None:
+    """What looks for missed contacts; None for balls, half-spaces and holes: one contact knows all of two of them.
+
+    exact: how exactly gaps are held.
+    """
     from stickslip.collide.solids import BALL, HALF_SPACE, HOLLOW
     from stickslip.collide.world import KIND
 
-    return None if np.isin(scene.shapes[:, KIND], (BALL, HALF_SPACE, HOLLOW)).all() else Missed(scene, labels)
+    return None if np.isin(scene.shapes[:, KIND], (BALL, HALF_SPACE, HOLLOW)).all() else Missed(scene, labels, exact)
 
 
 def half_thickness(scene: Scene) -> np.ndarray:
