@@ -258,7 +258,7 @@ SCENES: dict[str, tuple[float, float, str, bool]] = {
     "gripper": (1.0, 1e-3, "stage.zoom(1.0)", True),
     "dice": (0.7, 1e-3, "stage.zoom(1.45)", False),
     "silo": (0.75, 1e-3, "stage.zoom(1.1)", False),
-    "heap": (1.2, 2e-3, "stage.zoom(1.1)", False),
+    "heap": (1.2, 2e-3, "stage.zoom(2.0)", False),
     "ball_bearing": (0.13, 1e-4, "stage.zoom(4.3)", False),
     "jumping_balls": (0.24, 2e-4, "stage.zoom(2.2)", False),
 }
