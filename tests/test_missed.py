@@ -131,10 +131,18 @@ def test_a_run_that_is_continued_takes_the_same_ways():
 
 def test_what_cannot_be_held_apart_is_told(monkeypatch):
     monkeypatch.setattr(importlib.import_module("stickslip.solve.missed"), "ROUNDS", 0)
-    with pytest.warns(
-        ss.TunnellingWarning, match=r"'ball' and 'ground' overlap by .* in a step of 0.002 they move so far"
-    ):
+    told = r"'ball' and 'ground' overlap by .* in a step of 0.002 bodies move so far"
+    with pytest.warns(ss.TunnellingWarning, match=told):
         ss.solve(ball_and_rod(), t_end=0.02, dt=2e-3)
+
+
+def test_half_a_turn_beside_a_wall_is_told():
+    """How a blade that spins beside a wall gets from one end of a step to the other is not known."""
+    s = ss.System("blade")
+    blade = s.add(ss.solid("blade", ss.Box(ss.ground.frame([0, 0]), [0.2, 0.01]), density=1000, angular_velocity=1500))
+    s.add(ss.Collisions("contacts", [blade, ss.Line([0, -0.05], [0, 1])]))
+    with pytest.warns(ss.TunnellingWarning, match=r"'blade' turns by .* rad beside .* in a step of 0.002 bodies turn"):
+        ss.solve(s, t_end=0.004, dt=2e-3)
 
 
 def test_half_of_the_thickness_of_shapes():

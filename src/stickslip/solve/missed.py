@@ -31,6 +31,7 @@ DEEP = 1e-4  # of the half thickness: overlap at the end of a step
 DEEP_BETWEEN = 0.02  # the same between, where poses are interpolated
 NEAR = 0.02  # of the half thickness: contacts of two shapes that are taken together when they touch
 HALVINGS = 12  # of the time between two poses, down to the moment of touching
+FARTHEST_TURN = 1.0  # rad: poses between the ends of a step say little beyond
 ROUNDS = 6  # repetitions of a step
 ROW = 24  # columns of contacts, as in `collide.world`, which loads the compiler
 NOTHING = np.zeros((0, ROW))
@@ -92,7 +93,14 @@ class Missed:
             rows = self._again(run, kept, counts, NOTHING, advance)
             overlap = None if run.failure is not None else self._overlap(run, q_0, run.row[1 : 1 + n])
         if overlap is not None:
-            self._warn(overlap, run)
+            first, second = (self._labels[k] for k in overlap.pair)
+            self._warn(run, f"{first!r} and {second!r} overlap by {overlap.depth:.3g} on their way", "move")
+        elif run.failure is None and run.keys():
+            turn = self._turns(self._aligned(q_0, run.row[1 : 1 + n]) - q_0)
+            if turn.max(initial=0.0) > FARTHEST_TURN:
+                body = self._moving[int(turn.argmax())]
+                name = self._labels[int(np.flatnonzero(self._scene.shapes[:, 1] == body)[0])]
+                self._warn(run, f"{name!r} turns by {turn.max():.3g} rad beside another shape", "turn")
         return rows
 
     def _again(self, run: Any, kept: tuple, counts: Any, further: np.ndarray, advance: Callable[[], Rows]) -> Rows:
@@ -185,16 +193,24 @@ class Missed:
 
     def _ways(self, change: np.ndarray) -> tuple[np.ndarray, float]:
         """How far a point of each moving body can have come; how far from the straight line between."""
+        angle, arms = self._turns(change), self._scene.arms[self._moving]
+        first = self._scene.bodies[self._moving, 2]
+        way = np.linalg.norm(change[first[:, None] + np.arange(self._dimension)], axis=1) + angle * arms
+        return way, float((angle**2 * arms / 8).max(initial=0.0))
+
+    def _turns(self, change: np.ndarray) -> np.ndarray:
+        """By which angle each moving body turns."""
         from stickslip.collide.scene import PLANAR, RIGID
 
-        bodies, d = self._scene.bodies[self._moving], self._dimension
-        first, arms = bodies[:, 2], self._scene.arms[self._moving]
-        angle = np.zeros(first.size)
+        bodies = self._scene.bodies[self._moving]
+        first, angle = bodies[:, 2], np.zeros(len(bodies))
         flat, turning = bodies[:, 0] == PLANAR, bodies[:, 0] == RIGID
         angle[flat] = np.abs(change[first[flat] + 2])
-        angle[turning] = 2 * np.linalg.norm(change[first[turning, None] + 3 + np.arange(4)], axis=1)
-        way = np.linalg.norm(change[first[:, None] + np.arange(d)], axis=1) + angle * arms
-        return way, float((angle**2 * arms / 8).max(initial=0.0))
+        half = (
+            np.linalg.norm(change[first[turning, None] + 3 + np.arange(4)], axis=1) / 2
+        )  # the chord of half the angle
+        angle[turning] = 4 * np.arcsin(np.minimum(half, 1.0))
+        return angle
 
     def _look(self, q: np.ndarray, skin: float = 0.0) -> np.ndarray:
         """Contacts with gaps below `skin` at a pose, as rows of `collide.world.World`."""
@@ -247,16 +263,15 @@ class Missed:
                 out.append(row)
         return np.array(out).reshape(-1, ROW)
 
-    def _warn(self, overlap: Overlap, run: Any) -> None:
+    def _warn(self, run: Any, what: str, do: str) -> None:
         if self._warned:
             return
         self._warned = True
-        first, second = (self._labels[k] for k in overlap.pair)
         warnings.warn(
-            f"at t = {run.t:.6g} {first!r} and {second!r} overlap by {overlap.depth:.3g} on their way: in a step of "
-            f"{run.clock.step:g} they move so far that contacts are missed. Take a smaller dt",
+            f"at t = {run.t:.6g} {what}: in a step of {run.clock.step:g} bodies {do} so far that contacts may be missed. Take "
+            "a smaller dt",
             TunnellingWarning,
-            stacklevel=6,
+            stacklevel=7,
         )
 
 
