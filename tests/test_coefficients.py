@@ -272,7 +272,7 @@ def observed_cycle(s: ss.Solution) -> tuple[float, float]:
     return (x.max() - x.min()) / 2, np.diff(crossings).mean()
 
 
-@pytest.mark.parametrize("method", [m for m in FRICTION if m not in ("explicit-velocity", "event-driven")])
+@pytest.mark.parametrize("method", [m for m in FRICTION if m != "event-driven"])
 def test_the_stick_slip_oscillator_converges_to_its_limit_cycle(method):
     """Amplitude and period, at two steps: errors halve, as the instant of sticking is known to a step."""
     amplitude, period = limit_cycle()
@@ -282,7 +282,9 @@ def test_the_stick_slip_oscillator_converges_to_its_limit_cycle(method):
         # Explicit Euler, which moreau-jean is in free motion, feeds oscillations by (omega dt)^2/2 per step.
         assert a == pytest.approx(amplitude, rel=15 * dt if method == "moreau-jean" else 3e-3)
         errors.append(abs(p - period))
-    assert errors[0] < (0.03 if method == "moreau-jean" else 4e-3)
+    assert errors[0] < {"moreau-jean": 0.03, "explicit-velocity": 6e-3}.get(
+        method, 4e-3
+    )  # forces of the latter lag by a step
     assert errors[1] < 0.65 * errors[0]
 
 
@@ -307,7 +309,7 @@ def test_friction_of_two_contacts_brakes_with_their_sum(method):
     s.contact(gap=y - phi, name="rear")
     s.friction(slip=u[0], friction=0.2, of=["front", "rear"], name="runners")
     out = solve(s, 0.5, 1e-2, method=method)
-    late = {"explicit-velocity": 1e-2, "moreau-symmetric": 0.5e-2, "moreau-variational": 0.5e-2}.get(method, 0.0)
+    late = 0.5e-2 if method in ("moreau-symmetric", "moreau-variational") else 0.0
     assert abs(out.u[-1, 0] - (2.0 - 0.2 * G * 0.5)) == pytest.approx(0.2 * G * late, abs=1e-6)
     rest = solve(s, 2.0, 1e-2, method=method)
     assert rest.u[-1, 0] == pytest.approx(0.0, abs=1e-6)

@@ -252,9 +252,8 @@ def test_a_ratchet_slides_one_way(method: str) -> None:
     # A pull of 0.3 of the weight is held to the left and not to the right.
     left, right = run(Ratchet(), 0.5, 0.0, -0.3 * G), run(Ratchet(), 0.5, 0.0, 0.3 * G)
     assert right[-1] - right[5] == pytest.approx(0.25 * G * 0.25, rel=5e-3)
-    if method != "explicit-velocity":  # which creeps, with Coulomb's law as well
-        assert abs(backwards[-1]) < 1e-9
-        assert abs(left[-1]) < 1e-9
+    assert abs(backwards[-1]) < (1e-4 if method == "explicit-velocity" else 1e-9)  # forces lag: what is left fades away
+    assert abs(left[-1]) < 1e-9
 
 
 @pytest.mark.parametrize("method", ["rattle", "moreau", "theta", "lobatto", "half-explicit"])

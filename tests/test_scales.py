@@ -74,7 +74,7 @@ def test_an_atom_of_a_box_does_not_fall_through_the_floor(method):
     "method",
     [
         *["moreau", "moreau-symmetric", "moreau-variational", "rattle", "theta", "lobatto", "generalized-alpha"],
-        *["moreau-jean", "half-explicit", "half-explicit-adaptive", "explicit-velocity:h_tilde=h"],
+        *["moreau-jean", "half-explicit", "half-explicit-adaptive", "explicit-velocity"],
     ],
 )
 def test_heavy_boxes_rest_on_light_ones(method):
