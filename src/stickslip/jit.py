@@ -104,6 +104,11 @@ class Apart:
         self._address: int | None = None
         self.__doc__, self.__name__ = function.__doc__, function.__name__
 
+    @property
+    def at_hand(self) -> bool:
+        """Whether its address costs nothing: it is loaded, or not compiled at all."""
+        return self._address is not None or not COMPILED
+
     def address(self, *arguments: Any) -> Any:
         """Where the compiled function lies, for arguments of these types, which are always the same; uncompiled: itself."""
         if not COMPILED:

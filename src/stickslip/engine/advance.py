@@ -8,7 +8,7 @@ import numpy as np
 
 from stickslip.engine import tables as tb
 from stickslip.engine.naps import ALLOWED, FAR, NEAR, left_box, left_outer_box, seen_first, settle, wake
-from stickslip.engine.newton import GUESS, allow_sweeps, back_to_start, workspace
+from stickslip.engine.newton import GUESS, allow_sweeps, back_to_start, load_wanted, workspace
 from stickslip.engine.residual import gather
 from stickslip.engine.tables import Tables
 from stickslip.engine.work import (
@@ -17,10 +17,12 @@ from stickslip.engine.work import (
     IN_CHANGES,
     IN_CYCLES,
     INSTRUCTION,
+    ONCE_MORE,
     RESUMED,
     SOLVE_STAGE,
     SOLVED_ELSEWHERE,
     STOPPED,
+    WANTED,
     WIDER,
     Options,
     Work,
@@ -28,7 +30,7 @@ from stickslip.engine.work import (
 from stickslip.jit import Direct, jit_bare, jit_inline
 from stickslip.native.call import call_apart, call_kernel
 
-__all__ = ["Clock", "Options", "Work", "advance", "allow_sweeps", "call", "observe", "workspace"]
+__all__ = ["Clock", "Options", "Work", "advance", "allow_sweeps", "call", "load_wanted", "observe", "workspace"]
 
 # A repeated sequence of stages converges linearly, where Newton's method converges quadratically.
 CYCLES = 10
@@ -116,7 +118,7 @@ def _run(
     Then a better start may be written to the memory, and the run is resumed at that stage (`work.signals`).
     """
     at, cycles, changes, resumed = 0, 0, 0, work.signals[RESUMED] == GO_ON
-    if resumed:
+    if resumed or work.signals[RESUMED] == ONCE_MORE:
         at, cycles, changes = work.signals[INSTRUCTION], work.signals[IN_CYCLES], work.signals[IN_CHANGES]
         work.signals[RESUMED] = 0
     elif work.signals[RESUMED] == SOLVED_ELSEWHERE:
@@ -139,6 +141,8 @@ def _run(
                 _write(work.solved_by, work.solved_before)
             solved = call_apart(work.apart[SOLVE_STAGE], stage)
             while work.nap[FAR] + work.nap[NEAR] > 0 and (not solved or left_box(memory, work)):
+                if work.signals[WANTED]:
+                    break
                 everyone = not solved or left_outer_box(memory, work)  # by where the stage led
                 back_to_start(tables, a, memory, work, 1.0)  # those who were awake; nobody has changed the others
                 wake(tables, work, everyone)
@@ -210,9 +214,7 @@ def advance(
     percussion that it leaves out is not zero (`narrow`), that step is the last, and a signal says so.
     """
     for n in range(first, last):
-        resumed = (
-            work.signals[RESUMED] == GO_ON or work.signals[RESUMED] == SOLVED_ELSEWHERE
-        )  # not: a run before was STOPPED
+        resumed = work.signals[RESUMED] != 0 and work.signals[RESUMED] != STOPPED  # a run before was
         if resumed:
             pass
         elif clock.end == np.inf or n == 0:

@@ -16,9 +16,9 @@ from stickslip.errors import OptionError
 from stickslip.threads import one_thread
 
 # As in engine.work, which loads the compiler.
-INSTRUCTION, RESUMED, WIDER, KEPT, REDUNDANT, PREDICTED, FAR = 0, 3, 5, 6, 7, 9, 10
+INSTRUCTION, RESUMED, WIDER, KEPT, REDUNDANT, PREDICTED, FAR, WANTED = 0, 3, 5, 6, 7, 9, 10, 11
 IS_FAR_ROOT = 4
-GO_ON, STOPPED, SOLVED_ELSEWHERE = 1, 2, 3
+GO_ON, STOPPED, SOLVED_ELSEWHERE, ONCE_MORE = 1, 2, 3, 4
 FEWER = "fewer stages"  # what takes the place of a first stage without solution
 MOST_DENSE = 3000  # unknowns of a linearised problem that is solved as a dense one
 MOST_TRIED = 8000  # unknowns, beyond which only one attempt follows sweeps: all of them take minutes, and found nothing
@@ -67,7 +67,7 @@ class LoopCalls:
         The compiled loop makes the first, cheap attempts; then come the solvers of `nonsmooth`, then the other attempts. A
         solver that was chosen is the only one: Newton's method with all its attempts, or one of `nonsmooth` at once.
         """
-        from stickslip.engine.advance import allow_sweeps, run_steps
+        from stickslip.engine.advance import allow_sweeps, load_wanted, run_steps
 
         clock, done, tried, on_graph = self.clock._replace(row=first), first, 0, False
         tables, stats, signals = self.tables, (self._iterations, self._residuals), self.work.signals
@@ -80,7 +80,7 @@ class LoopCalls:
             cheap = self.options if self.solver == NEWTON else self.options._replace(attempt_1=0)
         first_try = cheap._replace(many=MANY) if self.by_bodies.any() and self.solver == "auto" else cheap
         options, where, rescuer, start = evaluate or first_try, (-1, -1), "", np.zeros(0)
-        signals[[RESUMED, WIDER, PREDICTED, FAR]] = 0
+        signals[[RESUMED, WIDER, PREDICTED, FAR, WANTED]] = 0
         while True:
             alone = self._excepted or options is not first_try
             until, passed = done + 1 if alone else last, int(self.work.solved_by[0])
@@ -103,6 +103,10 @@ class LoopCalls:
                 self.work.solved_by[0] -= 1  # Newton's method only tested what was found
                 self.rescued_by[rescuer] = self.rescued_by.get(rescuer, 0) + 1
             rescuer = ""
+            if signals[WANTED]:
+                load_wanted(tables, self.work)
+                signals[RESUMED], self._residuals[done - first, failed] = ONCE_MORE, 0.0
+                continue
             if failed < 0 and self._excepted:
                 self._excepted, self.memory[self.program.layout.places(*EXCEPTIONS)] = False, 0.0
             if failed < 0 and alone and done == until < last and not signals[WIDER]:
@@ -110,6 +114,7 @@ class LoopCalls:
                 continue
             if failed < 0 or signals[RESUMED] != STOPPED:  # what does not settle in turn cannot be resumed
                 return done, failed
+            load_wanted(tables, self.work)  # what comes now needs it
             if options is evaluate:
                 residual = self._sweep(failed, done - first)
                 if residual < self.options.tolerance:

@@ -76,7 +76,7 @@ class Work(NamedTuple):
     signals: np.ndarray  # named below
     solved_by: np.ndarray  # how often each attempt succeeded
     solved_before: np.ndarray  # the same before a stage that may have to be repeated
-    apart: np.ndarray  # addresses of functions, named below, or 0
+    apart: np.ndarray  # addresses of functions, named below, or 0, or NOT_YET
     nap: np.ndarray  # of contacts that are far away, see `naps`
     watch: np.ndarray  # places that decide whether they may sleep
     box: np.ndarray  # of each place in the memory, see `naps`
@@ -93,10 +93,14 @@ class Work(NamedTuple):
 # rows of results leave out. KEPT: unknowns of the last linear system. REDUNDANT: the stage with which the loop goes on was
 # solved elsewhere, and its percussions are not those of minimum norm. CONTRADICTED: constraints of the last linear system
 # contradict each other. PREDICTED: work.predicted belongs to the present stage. FAR: a solution was found, and is too far away.
-INSTRUCTION, IN_CYCLES, IN_CHANGES, RESUMED, DEPENDENT, WIDER, KEPT, REDUNDANT, CONTRADICTED, PREDICTED, FAR = range(11)
-GO_ON, STOPPED, SOLVED_ELSEWHERE = 1, 2, 3
+# WANTED: the stage needs a function that is NOT_YET loaded; it is back at its start, and ONCE_MORE repeats it from there.
+INSTRUCTION, IN_CYCLES, IN_CHANGES, RESUMED, DEPENDENT, WIDER, KEPT, REDUNDANT, CONTRADICTED, PREDICTED, FAR, WANTED = (
+    range(12)
+)
+GO_ON, STOPPED, SOLVED_ELSEWHERE, ONCE_MORE = 1, 2, 3, 4
 
 SOLVE_STAGE, CONTACT_STEP, SOLVE_ISLANDS, LEAST_FORCES, IS_FAR_ROOT = range(5)
+NOT_YET = -1  # address of a function that few models need: it is loaded, or compiled, when one does
 
 IDLE = -1  # offset of an instance that contributes nothing
 
@@ -144,7 +148,7 @@ def scratch(program: Program) -> Work:
         sweep=zeros(size.unknowns),
         rows=zeros(size.unknowns, np.int64),
         columns=zeros(size.unknowns, np.int64),
-        signals=np.zeros(11, np.int64),
+        signals=np.zeros(12, np.int64),
         solved_by=np.zeros(32, np.int64),
         solved_before=np.zeros(32, np.int64),
         apart=np.zeros(5, np.int64 if COMPILED else object),
