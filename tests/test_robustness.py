@@ -9,6 +9,7 @@ import pytest
 import stickslip as ss
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "bench"))
+import at_rest
 import hard_cases as hard
 
 METHODS = [n for n, s in ss.METHODS.items() if s().facts.friction and s.compile is ss.Scheme.compile]
@@ -70,3 +71,11 @@ def test_stages_that_contradict_each_other_in_a_jam_are_taken_as_two():
     assert "fewer stages" not in runs["rattle"].stats.solved_by
     np.testing.assert_allclose(runs["lobatto"].u[-1], runs["rattle"].u[-1], atol=1e-3)
     np.testing.assert_allclose(runs["lobatto"].q[-1], runs["rattle"].q[-1], atol=1e-6)
+
+
+@pytest.mark.parametrize("method", [n for n in METHODS if ss.METHODS[n]().facts.general_kinematics])
+def test_boxes_on_each_other_do_not_move(method):
+    """Not even by the tolerance, 1e-8 m/s: that would add up."""
+    solution = ss.solve(at_rest.tower(n=3), t_end=0.05, dt=2e-3, method=method, progress=False)
+    assert np.abs(solution.u[5:]).max() < 1e-12
+    assert np.abs(solution.q[5:] - solution.q[5]).max() < 1e-12

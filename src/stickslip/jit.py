@@ -13,9 +13,9 @@ from stickslip.indices import CHECKED
 
 F = TypeVar("F", bound=Callable)
 
-# With STICKSLIP_JIT=0 the same loops run in plain Python, thousands of times slower: to step through them in a debugger, and
-# to see in a coverage report what tests reach.
-COMPILED = os.environ.get("STICKSLIP_JIT", "1") != "0"
+# With STICKSLIP_JIT=0, or Numba's NUMBA_DISABLE_JIT=1, the same loops run in plain Python, thousands of times slower: to step
+# through them in a debugger, and to see in a coverage report what tests reach.
+COMPILED = os.environ.get("STICKSLIP_JIT", "1") != "0" and os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 
 POLICY = {"nogil": True, "error_model": "numpy", "boundscheck": CHECKED}
 

@@ -23,6 +23,9 @@ COMPLIANCE = 1e-8
 # velocities satisfy both, and forces are as large as the compliance lets them. They tell which element gives way, and should
 # have no other effect. So the next step measures its compliance from the forces before.
 CONTRADICTION = 0.1
+# The same share of what is left of the equations of motion: bodies at rest violate no constraint, but would a step later. Forces
+# that hold them are larger than that by the smallest eigenvalue, a thousand times in long chains, so this share is 1e-5 there.
+FREE = 1e-4
 
 
 @jit_inline
@@ -210,10 +213,13 @@ def newton_step(tables: Tables, k: int, work: Work, soft: float) -> bool:
 
 @jit_inline
 def _contradict(n_smooth: int, work: Work, m: int) -> bool:
-    """Whether the compliance, and not a motion, takes up what constraints are violated by."""
-    x, violation, force = work.x, 0.0, 0.0
+    """Whether the compliance, and not a motion, takes up what constraints are violated by, or would be by a free motion."""
+    x, violation, free, force = work.x, 0.0, 0.0, 0.0
     for i in range(m):
         row = x[i].kept
+        size = abs(x[row].residual) * x[row].factor
         if row >= n_smooth:
-            violation, force = max(violation, abs(x[row].residual) * x[row].factor), max(force, abs(work.right[i]))
-    return COMPLIANCE * force > CONTRADICTION * violation
+            violation, force = max(violation, size), max(force, abs(work.right[i]))
+        else:
+            free = max(free, size)
+    return COMPLIANCE * force > max(CONTRADICTION * violation, FREE * free)
