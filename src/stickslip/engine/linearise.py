@@ -23,8 +23,8 @@ COMPLIANCE = 1e-8
 # velocities satisfy both, and forces are as large as the compliance lets them. They tell which element gives way, and should
 # have no other effect. So the next step measures its compliance from the forces before.
 CONTRADICTION = 0.1
-# The same share of what is left of the equations of motion: bodies at rest violate no constraint, but would a step later. Forces
-# that hold them are larger than that by the smallest eigenvalue, a thousand times in long chains, so this share is 1e-5 there.
+# The same share of what is left of the equations of motion: bodies at rest violate no constraint, but would a step later. The
+# forces that hold long chains of them are a thousand times as large as that, so constraints that can be satisfied leave 1e-5.
 FREE = 1e-4
 
 
