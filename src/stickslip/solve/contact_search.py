@@ -120,7 +120,7 @@ class ContactSearch:
     # -- room --------------------------------------------------------------------------------------------------------
 
     def _make_room(self, count: int) -> None:
-        from stickslip.collide.detect import room_for
+        from stickslip.collide.room import room_for
 
         self.room = room_for(self.scene, count, self.detection.functions)
         self.rows = tuple(zeros(shape, INDEX) for shape in (count, (count, 4), count))

@@ -270,7 +270,7 @@ class DetectingRun(ProgramRun):
         self._given = {name: names.index(name) for name in GIVEN if name in names}
         self._type_of, self._capacity = np.full(CODES, -1), self._homes.types[:, CAPACITY].copy()
         self._type_of[list(self._rooms)] = np.arange(len(self._rooms))
-        self._places = np.zeros((CODES, 5), np.int64)  # see `detect.P_N_0`
+        self._places = np.zeros((CODES, 5), np.int64)  # see `collide.rows.P_N_0`
         results = rooms_of(program, [PERCUSSIONS.N, PERCUSSIONS.F]).fields
         for t, code in enumerate(self._rooms):
             self._places[code] = results[0, t, 0], *results[1, t], *self._homes.types[t, [NUMBERS_0, NUMBERS]]

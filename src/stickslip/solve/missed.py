@@ -215,7 +215,8 @@ class Missed:
     def _look(self, q: np.ndarray, skin: float = 0.0) -> np.ndarray:
         """Contacts with gaps below `skin` at a pose, as rows of `collide.world.World`."""
         from stickslip.collide.broad import nobody
-        from stickslip.collide.detect import STALE, detect, find_neighbours, room_for
+        from stickslip.collide.detect import STALE, detect, find_neighbours
+        from stickslip.collide.room import room_for
         from stickslip.collide.scene import empty_contacts
 
         scene = self._scene._replace(skin=skin)
