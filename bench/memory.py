@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from piles import DT, TOL, R, lattice, pile, resident, warm_up
 
 import stickslip as ss
+from piles import DT, TOL, R, lattice, pile, resident, warm_up
 
 POURED = 250  # steps: half of the spheres lie, at two contacts each
 SMALL = 40  # bytes per body: arrays that are smaller are counted together
