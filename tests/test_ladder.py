@@ -12,7 +12,7 @@ import hard_cases as hard
 import painleve
 import stickslip as ss
 from redundant import door
-from stickslip.engine import calls, rescue
+from stickslip.engine import calls, outer, rescue
 from stickslip.engine.attempts import ATTEMPTED
 from stickslip.engine.contact_sets import STUCK, Sets
 from stickslip.engine.failure import friction_prevents
@@ -289,7 +289,7 @@ def test_a_solver_that_only_seems_to_solve_a_stage_is_not_counted(monkeypatch):
     assert min(counts.values()) > 0
 
 
-@pytest.mark.parametrize("reach", [rescue.REACH, 1e-6])
+@pytest.mark.parametrize("reach", [outer.REACH, 1e-6])
 def test_contacts_that_are_far_away_are_left_out_of_a_rescue(monkeypatch, reach):
     """However few contacts are taken at first, all of them are closed or open in the end."""
     rows, honest = [], rescue.local_problem
