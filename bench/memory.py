@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from piles import DT, TOL, R, lattice, pile, resident, warm_up
 
 import stickslip as ss
+from piles import DT, TOL, R, lattice, pile, resident, warm_up
 
 POURED = 250  # steps: half of the spheres lie, at two contacts each
 SMALL = 40  # bytes per body: arrays that are smaller are counted together
@@ -80,8 +80,13 @@ def arrays_of(run: Any) -> dict[str, np.ndarray]:
     parts = {"tables": run.tables, "tables of the program": run.program.tables, "scratch": run.work}
     arrays = {"fields of the scheme": run.memory, "last row": run.row, "first row": run.first_row, "places": run.record}
     if run.crowd is not None:
-        parts |= {"contacts": run._new, "contacts before": run._old, "detection": run._room, "scene": run.scene}
-        parts |= {"sweeps": run.crowd._room, "neighbours": run._known, "rooms": run._homes}
+        parts |= {
+            "contacts": run.search.new,
+            "contacts before": run.search.old,
+            "detection": run.search.room,
+            "scene": run.search.scene,
+        }
+        parts |= {"sweeps": run.crowd._room, "neighbours": run.search.neighbours, "rooms": run._homes}
         arrays |= {f"report {k}": rows for k, (_, rows) in enumerate(run.found)}
     for part, record in parts.items():
         arrays |= {f"{part}: {name}": a for name, a in record._asdict().items() if isinstance(a, np.ndarray) and a.size}

@@ -27,9 +27,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from hard_cases import Case, cases
-
 import stickslip as ss
+from hard_cases import Case, cases
 
 Entry = dict[
     str, Any

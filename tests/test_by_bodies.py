@@ -1,18 +1,14 @@
 """Stages of free bodies with many contacts, in the unknowns of their bodies."""
 
 import importlib
-import sys
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+import hard_cases
 import stickslip as ss
 from stickslip.nonsmooth.operator import unknowns_of, velocities
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
-import hard_cases
 
 METHODS = ("rattle", "moreau", "moreau-jean", "theta", "half-explicit", "explicit-velocity")
 

@@ -280,7 +280,7 @@ def test_ranges_hold_wherever_parameters_are_given():
         ss.ensemble(s, 0.1, 0.1, parameters={"R": [0.1, -0.1]})
     with pytest.raises(ss.ModelError, match=message), ss.stepper(s, dt=0.1) as sim:
         sim.set({"g": 5.0, "R": -0.1})
-    assert sim._changed == {}  # all or nothing
+    assert sim._parameters.changed == {}  # all or nothing
     with pytest.raises(ss.ModelError, match="parameter 'R' = 0.6"):
         s.assemble(parameters={"R": 0.6})
     with pytest.raises(ss.ModelError, match="parameter 'b' = 2.0 must be a finite number <= 1"):

@@ -1,37 +1,22 @@
 """The ladder of a step: what Newton's method does not solve, redundant joints, and errors that inform."""
 
 import pickle
-import sys
 import warnings
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import hard_cases as hard
+import painleve
 import stickslip as ss
-from stickslip.engine import calls, rescue
+from redundant import door
+from stickslip.engine import calls, outer, rescue
 from stickslip.engine.attempts import ATTEMPTED
 from stickslip.engine.contact_sets import STUCK, Sets
 from stickslip.engine.failure import friction_prevents
 from stickslip.engine.newton import ATTEMPTS
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "bench"))
-import hard_cases as hard
-import painleve
-
-
-def door() -> ss.System:
-    """A door on two hinges: ten constraints for five."""
-    s = ss.System("door")
-    s.add(ss.Gravity([0, 0, -9.81]))
-    m, J = ss.inertia.box(0.8, 0.04, 2.0, mass=30.0)
-    spin = {"velocity": [0, 0.4, 0], "angular_velocity": [0, 0, 1.0]}
-    body = s.add(ss.RigidBody("door", mass=m, inertia=J, position=[0.4, 0, 1.0], **spin))
-    for name, z in (("upper", 0.8), ("lower", -0.8)):
-        s.add(ss.Revolute(name, ss.ground.point(0, 0, 1.0 + z), body.point(-0.4, 0, z), axis=[0, 0, 1]))
-    return s
 
 
 @pytest.mark.parametrize("method", ["rattle", "lobatto", "moreau", "theta"])
@@ -304,7 +289,7 @@ def test_a_solver_that_only_seems_to_solve_a_stage_is_not_counted(monkeypatch):
     assert min(counts.values()) > 0
 
 
-@pytest.mark.parametrize("reach", [rescue.REACH, 1e-6])
+@pytest.mark.parametrize("reach", [outer.REACH, 1e-6])
 def test_contacts_that_are_far_away_are_left_out_of_a_rescue(monkeypatch, reach):
     """However few contacts are taken at first, all of them are closed or open in the end."""
     rows, honest = [], rescue.local_problem

@@ -6,6 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
+import overhead
 import stickslip as ss
 from stickslip import math
 from stickslip.engine import builder
@@ -75,21 +76,7 @@ def test_who_sleeps():
         assert sim._run.program.tables.kinds["count"].sum() == sim._run.program.tables.kinds["capacity"].sum()
 
 
-@cache
-def six_balls(far):
-    """Six balls on a floor, all pairs declared, and planes a hundred metres below."""
-    s, shapes = ss.System("balls"), []
-    for k in range(6):
-        place = [0.101 * (k % 3), 0.03 * k, 0.052 + 0.11 * (k // 3)]
-        ball = s.add(ss.RigidBody(f"ball {k}", mass=MASS, inertia=INERTIA, position=place))
-        shapes.append(ss.Sphere(ball.point(), 0.05))
-        s.add(ss.Contact(f"floor {k}", shapes[-1], ss.Plane([0, 0, 0], [0, 0, 1]), friction=0.3))
-        for i in range(k):
-            s.add(ss.Contact(f"pair {i} {k}", shapes[i], shapes[k], friction=0.3))
-    for i in range(far):
-        s.add(ss.Contact(f"far {i}", shapes[i % 6], ss.Plane([0, 0, -100 - i], [0, 0, 1]), friction=0.3))
-    s.add(ss.Gravity([0, 0, -9.81]))
-    return s
+six_balls = cache(overhead.heap)  # on a floor, all pairs declared, and planes a hundred metres below
 
 
 @pytest.mark.parametrize("method", VARIANTS)

@@ -1,18 +1,13 @@
 """Constraints and contacts that depend on each other: percussions of minimum norm, by every scheme."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+import redundant
 import stickslip as ss
 from stickslip.engine.dependence import Dependence, dependence_of
 from stickslip.engine.derive import derive
 from stickslip.engine.numbering import Numbering
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
-import redundant
 
 G = 9.81
 

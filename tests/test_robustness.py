@@ -1,16 +1,13 @@
 """Mechanisms that are hard for a contact solver, by every scheme with friction; `bench/robustness.py` runs them for longer."""
 
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import stickslip as ss
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "bench"))
 import at_rest
 import hard_cases as hard
+import stickslip as ss
 
 METHODS = [n for n, s in ss.METHODS.items() if s().facts.friction and s.compile is ss.Scheme.compile]
 

@@ -389,7 +389,7 @@ def test_contacts_share_what_is_read_once():
     with ss.stepper(s, 1e-3) as sim:
         for _ in range(50):
             sim.step()
-            old, new = sim._run._old, sim._run._new
+            old, new = sim._run.search.old, sim._run.search.new
             assert old.point is new.point
             assert not any(
                 np.shares_memory(getattr(old, x), getattr(new, x)) for x in ("found", "key", "place", "tangent")

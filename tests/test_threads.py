@@ -1,19 +1,15 @@
 """Rescues take one thread of BLAS and leave the number of threads as it was."""
 
-import sys
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.linalg  # noqa: F401 its threads count
 from threadpoolctl import threadpool_info, threadpool_limits
 
+import hard_cases
 import stickslip as ss
 from stickslip.threads import one_thread
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "bench"))
-import hard_cases
 
 
 def threads() -> set[int]:

@@ -1,18 +1,13 @@
 """What only some models need is loaded, or compiled, when a stage first asks for it, and nothing else changes."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+import redundant
 import stickslip as ss
 from stickslip.engine.far_roots import is_far_root
 from stickslip.engine.least_forces import least_forces
 from stickslip.jit import COMPILED
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
-import redundant
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="nothing is loaded")
 

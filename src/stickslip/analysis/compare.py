@@ -78,12 +78,9 @@ class Comparison(ShownWithFigure):
 
         >>> comparison.plot("comparison.png")    # doctest: +SKIP
         """
-        from stickslip.plots import plot_comparison, save
+        from stickslip.plots import plot_comparison, saved
 
-        figure = plot_comparison(self)
-        if path is not None:
-            save(figure, path)
-        return figure
+        return saved(plot_comparison(self), path)
 
 
 def compare(system: System, methods: Sequence[str | Scheme], t_end: float, dt: float, **options: Any) -> Comparison:

@@ -170,12 +170,9 @@ class Convergence(ShownWithFigure):
 
         >>> study.plot("convergence.png", quantity="u")    # doctest: +SKIP
         """
-        from stickslip.plots import plot_convergence, save
+        from stickslip.plots import plot_convergence, saved
 
-        figure = plot_convergence(self, quantity)
-        if path is not None:
-            save(figure, path)
-        return figure
+        return saved(plot_convergence(self, quantity), path)
 
 
 def convergence(

@@ -122,12 +122,9 @@ class EnergyLedger(ShownWithFigure):
 
         >>> ledger.plot("ledger.png")    # doctest: +SKIP
         """
-        from stickslip.plots import plot_ledger, save
+        from stickslip.plots import plot_ledger, saved
 
-        figure = plot_ledger(self)
-        if path is not None:
-            save(figure, path)
-        return figure
+        return saved(plot_ledger(self), path)
 
 
 def energy_ledger(solution: Solution, system: System) -> EnergyLedger:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stickslip.collide.detect import Room
+from stickslip.collide.room import Room
 from stickslip.collide.scene import FIXED, Scene
 from stickslip.collide.solids import BALL, EGG, HALF_SPACE, MESH, ROD, SOLID
 from stickslip.collide.surfaces import CORNERS

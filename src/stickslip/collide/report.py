@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from stickslip.collide.detect import P_F_0, P_N_0, SLIPS, Room, numbers_at, place_bodies
 from stickslip.collide.ellipsoids import POINT as NO_SPREAD
 from stickslip.collide.ellipsoids import UP, Spread, far, moved, newton_step
+from stickslip.collide.poses import place_bodies
+from stickslip.collide.room import Room
+from stickslip.collide.rows import P_F_0, P_N_0, SLIPS, numbers_at
 from stickslip.collide.scene import FIXED, PLANAR, RIGID, Contacts, Scene
 from stickslip.collide.vectors import Triple, along, cross, dot, length, minus, row, times
 from stickslip.collide.world import (
@@ -41,7 +43,7 @@ def report(
 ) -> None:
     """One row per contact, from the poses at the start of the step (in `room`) and the state at its end.
 
-    homes: by code of a type, see `detect.P_N_0`.
+    homes: by code of a type, see `rows.P_N_0`.
     """
     count = scene.shapes.shape[0]
     for c in range(contacts.found[0]):

@@ -64,7 +64,7 @@ class Contacts(NamedTuple):
     """Detected contacts, a row each, sorted by `key`: two shapes and two features, the contact's identity over time.
 
     The first body carries the ball or the first line; `normal` points to it. The parameters of its template go straight to the
-    memory of a run (`detect.write_numbers`).
+    memory of a run (`rows.write_numbers`).
     """
 
     found: np.ndarray  # their number

@@ -22,6 +22,7 @@ from stickslip.engine.fields import EXCEPTIONS, FORCELESS
 from stickslip.engine.jams import marks_of
 from stickslip.engine.layout import Layout
 from stickslip.engine.local import evaluate_stage
+from stickslip.engine.outer import REACH, accuracy
 from stickslip.engine.tables import Tables, with_rough_kernels
 from stickslip.engine.work import SOLVE_STAGE, Options, Work
 from stickslip.jit import jit_bare
@@ -36,8 +37,6 @@ ON_BODIES, NEWTON = "robust on bodies", "newton with exact derivatives"
 BY_IMPULSES = "contacts by impulses alone"
 STEPS, MORE_STEPS = 20, 8  # of an iteration, and after contacts were closed
 CLOSINGS = 4  # of contacts that open and close in turn
-REACH = 4.0  # of the residual, as a gap: contacts that are farther away stay idle
-INEXACT = 1e-4  # of the residual: how well the linearised stage is solved
 WEAK = 1e-2  # of the residual: levels that others disturb by less are left to the next step
 NEARLY = 1e-3  # residual from which Newton's method with exact derivatives may lead on
 CLOSE = 1e-4  # where Newton's method is asked, if sets of contacts have not changed
@@ -155,8 +154,8 @@ def _iterate(stage: OneStage, share: float) -> OnBodies:
         look()
         left, were = left - 1, sets.get()
         work.x["step"][:n] = 0.0
-        accuracy = smallest * max(0.1 * options.tolerance, INEXACT * error)
-        missed = levels.step(tables, k, memory, work, accuracy, smallest * WEAK * error)
+        enough = accuracy(smallest, error, options)
+        missed = levels.step(tables, k, memory, work, enough, smallest * WEAK * error)
         if not np.isfinite(missed):
             break
         if levels.unsolved is not None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stickslip.engine.contact_plan import SIZE
-from stickslip.engine.local import found_laws, linear_system
+from stickslip.engine.local import NOISE, ROUNDED, found_laws, linear_system
 from stickslip.engine.tables import DENSE, SPARSE, Tables
 from stickslip.engine.work import Work
 from stickslip.jit import Direct, jit_bare
@@ -22,9 +22,6 @@ from stickslip.nonsmooth.laws import MOST_ROWS, Laws
 from stickslip.nonsmooth.measure import Scales
 from stickslip.nonsmooth.operator import Operator, add_forces, unknowns_of
 from stickslip.nonsmooth.problem import body_scales, rows_of_elements
-
-NOISE = 1e-14  # as in `local`
-ROUNDED = 1e-12  # of a radius: what is left of it without the normal multiplier
 
 
 class LawRows(NamedTuple):

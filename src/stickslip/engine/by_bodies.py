@@ -7,7 +7,8 @@ import numpy as np
 from stickslip.engine.body_stage import BodyStage, body_stage
 from stickslip.engine.contact_sets import Unknowns
 from stickslip.engine.local import evaluate_stage
-from stickslip.engine.rescue import EXACT, INEXACT, ROUGH, SHARES, gains, gone_too_far
+from stickslip.engine.outer import ROUGH, SHARES, accuracy, gains, largest_size, relative
+from stickslip.engine.rescue import gone_too_far
 from stickslip.engine.tables import Tables
 from stickslip.engine.work import Options, Work
 from stickslip.nonsmooth.measure import scratch
@@ -56,8 +57,7 @@ def _iterated(
     Contacts that are farther away than NEAR and close on the way are in the next linearised stage. If none that are open are
     taken, contacts of a stack close one after another, and a step of 20 boxes by half-explicit takes twice as long.
     """
-    n, order = x.size, int(tables.problems[k]["order"])
-    largest = float(work.sizes[order : order + n].max(initial=0.0)) or 1.0
+    n, largest = x.size, largest_size(tables, k, work)
     unknowns.set(x)
     error = evaluate_stage(tables, k, memory, work, options, True)
     for _ in range(STEPS):
@@ -72,9 +72,8 @@ def _iterated(
         work.near[0] = 0.0
         if stage is None:
             return False
-        accuracy = float(work.x["size"][stage.unknown].min()) * max(0.1 * options.tolerance, INEXACT * error)
-        tol = min(max(accuracy / float(stage.scales.scale.max()), EXACT), ROUGH)
-        r, left = _solved(stage, tol)
+        enough = accuracy(float(work.x["size"][stage.unknown].min()), error, options)
+        r, left = _solved(stage, relative(enough, float(stage.scales.scale.max())))
         if not left < ROUGH:
             return False
         stage.step(r, work)

@@ -11,7 +11,8 @@ from stickslip.engine.contact_sets import Sets, Unknowns
 from stickslip.engine.layout import Layout
 from stickslip.engine.local import LocalProblem, evaluate_stage, free_step, local_problem, row_errors
 from stickslip.engine.newton import GUESS
-from stickslip.engine.rescue import EXACT, INEXACT, ROUGH, SHARES, Rescue, gains, gone_too_far, predict
+from stickslip.engine.outer import ROUGH, SHARES, accuracy, gains, relative
+from stickslip.engine.rescue import Rescue, gone_too_far, predict
 from stickslip.engine.tables import Tables
 from stickslip.engine.work import PREDICTED, Options, Work
 from stickslip.nonsmooth.solvers import solve
@@ -43,9 +44,8 @@ def solve_by(
             if not free_step(tables, k, work):
                 break
         else:
-            aim = float(work.x["size"][local.unknown].min()) * max(0.1 * options.tolerance, INEXACT * error)
-            relative = min(max(aim / float(local.problem.scales.scale.max()), EXACT), ROUGH)
-            found = solve(local.problem, solver, relative, local.z)
+            aim = accuracy(float(work.x["size"][local.unknown].min()), error, options)
+            found = solve(local.problem, solver, relative(aim, float(local.problem.scales.scale.max())), local.z)
             names.append(solver)
             last, none, missed = local, found.no_solution, missed + (not found.residual < ROUGH)
             if found.no_solution or not found.residual < 1.0 or missed > 1:

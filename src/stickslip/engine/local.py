@@ -25,8 +25,9 @@ from stickslip.nonsmooth.problem import Problem
 
 # Of the diagonals of W: contacts that feel each other less do not. Forces turn with the bodies, so that all contacts of a stack
 # feel each other, less and less from one level to the next: W would be full, and its factorisation would take several times as
-# long. What is left out is as small as rounding errors of solvers (`rescue.EXACT`); the next linearised problem corrects it.
+# long. What is left out is as small as rounding errors of solvers (`outer.EXACT`); the next linearised problem corrects it.
 FAR = 1e-12
+ROUNDED = 1e-12  # of a radius: what is left of it without the normal multiplier
 NOISE = 1e-14  # of the largest diagonal of W: what elimination leaves of a row that nothing moves
 WIDEST = 1e3  # of the median of all units
 DENSE_BELOW = 200  # unknowns, for which dense elimination is faster
@@ -286,7 +287,7 @@ def _law_table(blocks: list[LocalLaw], elements: list[int], z: np.ndarray, work:
                 elif b > head and j == blocks[head].first:
                     normal[b], mu[b] = start[head], value * work.x["unit"][j] / blocks[head].slope
                     radius[b] -= mu[b] * z[start[head]]
-                    if abs(radius[b]) <= 1e-12 * abs(law.radius):
+                    if abs(radius[b]) <= ROUNDED * abs(law.radius):
                         radius[b] = 0.0
     kind = np.array([law.kind for law in blocks], np.int64)
     laws = Laws(kind, start, size, normal, mu, np.maximum(radius, 0.0), np.array(elements, np.int64))

@@ -24,6 +24,7 @@ from stickslip.engine.fields import EXCEPTIONS, PLASTIC
 from stickslip.engine.jams import eased, marks_of
 from stickslip.engine.layout import Layout
 from stickslip.engine.local import LocalProblem, evaluate_stage, free_step, local_problem, row_errors
+from stickslip.engine.outer import REACH, ROUGH, SHARES, accuracy, gains, largest_size, relative
 from stickslip.engine.tables import Tables
 from stickslip.engine.work import FAR, IDLE, IS_FAR_ROOT, PREDICTED, Options, Work
 from stickslip.nonsmooth.problem import Problem
@@ -32,12 +33,7 @@ from stickslip.patience import look
 
 STEPS, SET_STEPS = 8, 30  # of the outer iteration; of one that also looks for sets of contacts
 CLOSINGS = 4  # after each of which sets are looked for anew
-SHARES = (1.0, 0.5, 0.25, 0.1, 0.03)
-GAIN = 0.1  # of what a share of a step would gain if the residual were linear
-REACH = 4.0  # of the residual of the stage, as a gap: contacts that are farther away are left out at first
-FARTHER = 100.0  # times that: contacts that are farther away are left out, unless they close on the way
-INEXACT = 1e-4  # of the residual of the stage: how well its linearised problem is solved
-EXACT, ROUGH = 1e-12, 1e-6  # relative residuals of a linearised problem: where rounding ends, and what is worth a step
+FARTHER = 100.0  # times REACH: contacts that are farther away are left out, unless they close on the way
 
 
 class Way(NamedTuple):
@@ -123,8 +119,7 @@ def _iterate(
     whole: tables without idle contacts, by which errors are told.
     """
     unknowns, solvers, left_out, predicted = Unknowns(tables, k, memory), [], False, False
-    n, order = int(tables.problems[k]["n"]), int(tables.problems[k]["order"])
-    largest = float(work.sizes[order : order + n].max(initial=0.0)) or 1.0
+    n, largest = int(tables.problems[k]["n"]), largest_size(tables, k, work)
     x = work.start[:n].copy()
     x[int(tables.problems[k]["n_smooth"]) :] = 0.0
     unknowns.set(x)
@@ -153,8 +148,7 @@ def _iterate(
                 predict(work, n)
             break
         smallest = float(work.x["size"][local.unknown].min())
-        accuracy = smallest * max(0.1 * options.tolerance, INEXACT * error)
-        found = solve_local(local, accuracy, way)
+        found = solve_local(local, accuracy(smallest, error, options), way)
         solvers.append(found.solver)
         last, none, jam = local, found.no_solution, found.jam
         if jam is not None:
@@ -221,11 +215,6 @@ def gone_too_far(tables: Tables, k: int, memory: np.ndarray, work: Work, options
     return True
 
 
-def gains(error: float, share: float, before: float) -> bool:
-    """Whether a share of a step leads on. Short ones that gain next to nothing end an iteration that whole ones continue."""
-    return error < (1.0 - GAIN * share) * before
-
-
 def _idle(tables: Tables, k: int, work: Work) -> int:
     """How many instances of a stage are idle."""
     stage = tables.problems[k]
@@ -254,5 +243,5 @@ def _drop_choices(tables: Tables, k: int, memory: np.ndarray) -> None:
 
 def solve_local(local: LocalProblem, tolerance: float, way: Way) -> OneStepSolution:
     """The linearised problem, from the multipliers of the stage, so that its error is below the tolerance."""
-    relative = tolerance / float(local.problem.scales.scale.max())
-    return solve_shortly(local.problem, local.z.copy(), min(max(relative, EXACT), ROUGH), *way)
+    enough = relative(tolerance, float(local.problem.scales.scale.max()))
+    return solve_shortly(local.problem, local.z.copy(), enough, *way)

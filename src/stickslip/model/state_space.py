@@ -1,8 +1,8 @@
-"""The space that a system moves in: coordinates, velocities, parameters, and the numbers they begin with."""
+"""The space that a system moves in: coordinates and velocities, and the numbers they begin with."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any
@@ -10,29 +10,23 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from stickslip.errors import ModelError, unknown_name
-from stickslip.math import Scalar, Vector, array, column, is_symbolic
-from stickslip.model.declaration import APPROACH_SPEED, TIME, Coordinates, _scalar, _vector
-from stickslip.model.given import number, text
+from stickslip.errors import ModelError
+from stickslip.math import Vector, array, column, is_symbolic
+from stickslip.model.declaration import TIME, Coordinates, _vector
+from stickslip.model.given import text
+from stickslip.model.parameters import ParameterSpace
 
 
-class StateSpace:
+class StateSpace(ParameterSpace):
     """Blocks of coordinates with their velocities and kinematics, and named parameters."""
 
     def __init__(self, name: str):
-        self.name = text("system", name)
+        super().__init__(name)
         self.blocks: list[Coordinates] = []
-        self._parameters: dict[str, ca.SX] = {}
-        self._values: dict[str, ca.SX] = {}
-        self._numbers_of: dict[str, float] = {}  # the free parameters among them
-        self._ranges: dict[str, dict[str, float]] = {}  # bounds as `given.number` takes them, of those that have some
-        self._all_values: np.ndarray | None = None  # see `parameter_array`
         self._reads: list[ca.SX] | None = None  # see `reading`
         self._u_own: list[ca.SX] = []
         self._names: dict[str, set[str]] = {"coordinate": set(), "velocity": set()}  # of blocks that are not copies
         self._copied: dict[str, Coordinates] = {}  # the others, which know their names when they are asked
-        # By the hashes of all symbols that are declared, their values: numbers, or expressions of parameters.
-        self._initial: dict[int, Any] = {TIME.__hash__(): 0.0, APPROACH_SPEED.__hash__(): 0.0}
 
     @property
     def time(self) -> ca.SX:
@@ -116,12 +110,7 @@ class StateSpace:
         return value.reshape(()) if f.numel() == 1 else value[:, 0] if value.shape[1] == 1 else value
 
     def _refuse_name(self, kind: str, name: str, also: Sequence[str] = ()) -> None:
-        """One name, one thing: results, sweeps and studies read all of them by name."""
-        taken = {"t": "time", "q0": "initial coordinates", "u0": "initial velocities"}
-        if name in taken:
-            raise ModelError(f"{self.name}: {kind} {name!r} has the name of the {taken[name]}; choose another")
-        if name in self._parameters:
-            raise ModelError(f"{self.name}: {kind} {name!r} has the name of a parameter; choose another")
+        super()._refuse_name(kind, name)
         if self._is_taken("coordinate", name) or name in also:
             raise ModelError(f"{self.name}: {kind} {name!r} has the name of a coordinate; choose another")
         if kind != "velocity" and self._is_taken("velocity", name):
@@ -254,115 +243,15 @@ class StateSpace:
             )
         return ca.densify(kinematics.call(arguments)[0])
 
-    # -- parameters ---------------------------------------------------------------------------------------------------
-
-    def parameter(
-        self, name: str, value: Scalar, *, above: float = -np.inf, at_least: float = -np.inf, at_most: float = np.inf
-    ) -> ca.SX:
-        """Declare a named parameter; return its symbol. Its value is an input of the compiled kernels.
-
-        A value may be an expression of other parameters; it then follows them. Values outside of the range, here or in a run,
-        are refused.
-
-        >>> StateSpace("ball").parameter("radius", 0.1, above=0)
-        SX(radius)
-        """
-        text(f"{self.name}: parameter", name)
-        if name in self._parameters:
-            raise ModelError(f"{self.name}: parameter {name!r} is declared twice")
-        self._refuse_name("parameter", name)
-        given = _scalar(value, f"{self.name}: parameter {name!r}")
-        if given.is_constant():
-            number(self.name, f"parameter {name!r}", float(given), above=above, at_least=at_least, at_most=at_most)
-        else:
-            self._require_known(given, f"parameter {name!r}", parameters_only=True)
-        self._parameters[name] = ca.SX.sym(name)
-        self._values[name], self._all_values = given, None
-        bounds = {"above": above, "at_least": at_least, "at_most": at_most}
-        self._ranges |= {name: bounds} if np.isfinite([*bounds.values()]).any() else {}
-        if given.is_constant():
-            self._numbers_of[name] = float(given)
-        self._initial[self._parameters[name].__hash__()] = float(given) if given.is_constant() else given
-        return self._parameters[name]
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """The free parameters and their values; each can be changed in `solve(..., parameters={...})`.
-
-        >>> import stickslip as ss
-
-        >>> s = ss.System()
-        >>> _ = s.parameter("mu", 0.3)
-        >>> s.parameters
-        {'mu': 0.3}
-        """
-        return dict(self._numbers_of)
-
-    def parameter_symbols(self) -> dict[str, ca.SX]:
-        """All parameters, those that follow from others included."""
-        return dict(self._parameters)
-
-    def parameter_expressions(self) -> dict[str, ca.SX]:
-        """What was declared as the value of every parameter: a number, or an expression of other parameters."""
-        return dict(self._values)
-
-    def parameter_values(self, changed: Mapping[str, float] | None = None) -> dict[str, float]:
-        """The value of every parameter, with some of the free ones changed."""
-        values = self.parameters
-        changed = {} if changed is None else changed
-        if not isinstance(changed, Mapping):
-            raise ModelError(f"{self.name}: parameters must be given as {{name: value}}, got {changed!r}")
-        for name, value in changed.items():
-            if name not in self._parameters:
-                raise ModelError(f"{self.name}: {unknown_name('parameter', name, values)}")
-            if name not in values:
-                raise ModelError(f"{self.name}: parameter {name!r} follows from others and cannot be set")
-            values[name] = self.parameter_value(name, value)
-        if len(values) == len(self._parameters):  # none follows from others
-            return values
-        symbols, numbers = [self._parameters[n] for n in values], list(values.values())
-        for name, value in self._values.items():
-            if name not in values:
-                follows = float(ca.Function("value", symbols, [value])(*numbers))
-                values[name] = self.parameter_value(name, follows, value) if name in self._ranges else follows
-                symbols, numbers = [*symbols, self._parameters[name]], [*numbers, values[name]]
-        return {name: values[name] for name in self._parameters}
-
-    def parameter_value(self, name: str, value: Any, expression: ca.SX | None = None) -> float:
-        """A number for a parameter, if it is in its range. `expression`: of what it follows from.
-
-        >>> s = StateSpace("ball")
-        >>> _ = s.parameter("radius", 0.1, above=0)
-        >>> s.parameter_value("radius", -0.1)
-        Traceback (most recent call last):
-        stickslip.errors.ModelError: ball: parameter 'radius' = -0.1 must be a finite number > 0
-        """
-        others = "" if expression is None else f" (from {', '.join(repr(s.name()) for s in ca.symvar(expression))})"
-        return float(number(self.name, f"parameter {name!r}{others}", value, **self._ranges.get(name, {})))
-
-    def parameter_array(self, changed: Mapping[str, float] | None = None) -> np.ndarray:
-        """The same in an array; every run asks for it, most of them without a change."""
-        if changed or self._all_values is None:
-            values = self.parameter_values(changed)
-            array_of = np.fromiter(values.values(), float, len(values))
-            if changed:
-                return array_of
-            self._all_values = array_of
-        return self._all_values.copy()
-
-    def is_constant(self, expression: ca.SX) -> bool:
-        """Whether an expression is made of numbers and parameters alone."""
-        return all(self._is_parameter(s) for s in ca.symvar(expression))
-
     # -- helpers ------------------------------------------------------------------------------------------------------
 
     def _is_known(self, symbol: ca.SX) -> bool:
-        """Whether it is declared here. Symbols of copies, which a deep copy may have made, are looked for when they are met."""
-        if symbol.__hash__() not in self._initial:
+        """Symbols of copies, which a deep copy may have made, are looked for when they are met."""
+        if not super()._is_known(symbol):
             for block in self._copies_before(symbol.name()):
                 if block.named:
                     self._remember(block)
-        return symbol.__hash__() in self._initial
+        return super()._is_known(symbol)
 
     def _remember(self, block: Coordinates) -> None:
         """The numbers of a block for `initial_value`."""
@@ -394,24 +283,3 @@ class StateSpace:
         if not np.isfinite(numbers).all():
             raise ModelError(f"{self.name}: {what} is not finite: {numbers}")
         return numbers
-
-    def _require_known(self, expression: ca.SX, what: str, parameters_only: bool = False) -> None:
-        used = ca.symvar(expression)
-        if parameters_only:
-            foreign = [s.name() for s in used if not self._is_parameter(s)]
-        else:
-            foreign = [s.name() for s in used if not self._is_known(s)]
-        if foreign and parameters_only and all(map(self._is_known, used)):
-            raise ModelError(
-                f"{self.name}: {what} depends on {', '.join(map(repr, foreign))}, which changes during a run; a parameter is a "
-                "number, or an expression of other parameters"
-            )
-        if foreign:
-            raise ModelError(
-                f"{self.name}: {what} depends on {', '.join(map(repr, foreign))}, which this system does not declare; "
-                "use coordinates() or parameter(), or add the body that it belongs to"
-            )
-
-    def _is_parameter(self, symbol: ca.SX) -> bool:
-        own = self._parameters.get(symbol.name())
-        return own is not None and own.__hash__() == symbol.__hash__()

@@ -21,6 +21,7 @@ from stickslip.plots.panels import (
 )
 from stickslip.plots.studies import plot_comparison, plot_convergence, plot_ledger
 from stickslip.plots.style import save
+from stickslip.plots.style import saved as saved  # for methods `plot` of results
 
 __all__ = [
     "animate",

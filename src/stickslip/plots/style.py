@@ -106,3 +106,14 @@ def save(figure: Figure, path: str | Path, dpi: int = 150) -> Path:
     except OSError as error:
         raise ResultFileError(f"cannot write {path}: {error}. Choose another place, or free some space.") from error
     return path
+
+
+def saved(figure: Figure, path: str | Path | None) -> Figure:
+    """The figure, written to the path if there is one: what a method `plot` returns.
+
+    >>> len(saved(new_axes().get_figure(), None).axes)
+    1
+    """
+    if path is not None:
+        save(figure, path)
+    return figure

@@ -323,12 +323,9 @@ class Solution:
 
         >>> solution.plot("ball.png")    # doctest: +SKIP
         """
-        from stickslip.plots import plot_solution, save
+        from stickslip.plots import plot_solution, saved
 
-        figure = plot_solution(self, **options)
-        if path is not None:
-            save(figure, path)
-        return figure
+        return saved(plot_solution(self, **options), path)
 
     def view(self, drawing: Drawing | str | Path | None = None, path: str | Path | None = None, **options: Any) -> Path:
         """Write a page with the film of the mechanism and return its path; `options` as of `stickslip.viewer.view`.

@@ -63,6 +63,15 @@ class Compiled(NamedTuple):
     fingerprint: str
 
 
+class Span(NamedTuple):
+    """The times of a run; `begin` is that of its first step, or of the first step of the run that it continues."""
+
+    t_0: float
+    t_end: float
+    begin: float
+    steps: int
+
+
 class Case:
     """A system, a scheme and the options of its steps; the options are those of `solve`. `run` makes one run of it."""
 
@@ -132,14 +141,7 @@ class Case:
         if part is not None and start is not None:
             t_start = None
         state = continued(system, self.label, dt, start, t_start, q0, u0)
-        t_0: Any = state.t if state is not None else 0.0 if t_start is None else t_start
-        if not is_number(t_0):
-            raise OptionError(f"t_start = {t_0!r} must be a finite number")
-        if not is_number(t_end) or (t_end < t_0 and part is None):
-            raise OptionError(f"t_end = {t_end!r} must be a finite number, not before the start t = {t_0!r}")
-        t_0, t_end = as_float(t_0), as_float(t_end)
-        begin = t_0 if state is None else state.t_start
-        steps = count_steps(begin, t_end, dt) - (0 if state is None else state.step)
+        span = self._span(t_end, t_start, state, resumed=part is not None)
         if out is not None:
             out = out_path(out=out)
             if part is None:
@@ -155,40 +157,22 @@ class Case:
             q, u = vector_of(q, state.q, "start.q"), vector_of(u, state.u, "start.u")
             refuse_setting(system, parameters)
         else:
-            values = starting_values(system, values, t_0, q, u, parameters)
+            values = starting_values(system, values, span.t_0, q, u, parameters)
         if system.switches:
             given = dict(zip(given, values.tolist(), strict=True))
         if not isinstance(scheme, EventDriven):  # which has tolerances of its own
             check_tolerance(self.tol, q, u, shared.scales)
         near = self.initial_tol * shared.scales.length
-        check_start(ready, scheme, dt, t_0, q, u, values, near if state is None else None)
+        check_start(ready, scheme, dt, span.t_0, q, u, values, near if state is None else None)
 
-        steps_of = (begin, t_end, dt, steps, self.tol, self.max_iterations, self.prox, self.label)
+        steps_of = (span.begin, span.t_end, dt, span.steps, self.tol, self.max_iterations, self.prox, self.label)
         first = Start(values, q, u, *steps_of, state, self.subdivide, shared.sizes, self.solver)
-        run: Any
-        if shared.program is None:
-            run = DetectingRun(system, scheme, first, given, near)
-        else:
-            run = scheme.start(shared.program, first)
-            if system.switches:
-                run = SwitchingRun.of(run, ready, near, state)
+        run = self._started(first, given, near)
         changed = {n: given[n] for n in parameters or {}}
-        identity = self._identity(begin, t_end, changed, save, energy_alarm) | {"values": values.tolist()}
-        about = identity | {
-            "method": scheme.name,
-            "options": scheme.options,
-            "dt": dt,
-            "tol": self.tol,
-            "t_start": t_0,
-            "t_end": t_end,
-            "parameters": changed,
-            "complete": False,
-            **described(system, given, self.save_every),
-        }
-        if system.switches:
-            about["varying"] = {name: name for name in system.switches}
+        identity = self._identity(span, changed, save, energy_alarm) | {"values": values.tolist()}
+        about = identity | self._about(span, changed, given)
         if out is None:
-            check_memory(run, ready, steps // self.save_every + 2)
+            check_memory(run, ready, span.steps // self.save_every + 2)
             record = Recorder(run, self.save_every, states)
             chosen = None if save is None else selection(save, Recorder(run).solution(ready, values, dict(about)))
         else:
@@ -196,7 +180,7 @@ class Case:
                 run, self.save_every, out, identity | {"provenance": about}, part, ready, values, save
             )
         bar = sys.stderr.isatty() if progress is None else progress
-        with interruptible(stop) as interrupted, progress_bar(bar, steps, f"{system.name}, {scheme.name}") as show:
+        with interruptible(stop) as interrupted, progress_bar(bar, span.steps, f"{system.name}, {scheme.name}") as show:
             try:
                 if run.failure is None:
                     run.advance(record, interrupted, show)
@@ -211,8 +195,8 @@ class Case:
             if stopped:
                 path = part_of(record.path)
                 raise Interrupted(
-                    f"interrupted at t = {run.state.t:g} of {t_end:g}, after {run.state.step} steps; ss.resume goes on with "
-                    f"{path}",
+                    f"interrupted at t = {run.state.t:g} of {span.t_end:g}, after {run.state.step} steps; ss.resume goes on "
+                    f"with {path}",
                     lambda: load(path, system=system),
                     interrupted.signal,
                 )
@@ -233,29 +217,59 @@ class Case:
         if run.failure is not None:
             solution.provenance["interrupted"] = f"step {run.done + 1} could not be solved"
             raise convergence_error(run, ready, values, solution, run.done, rise)
-        if stopped:
-            what = f"interrupted at t = {solution.t[-1]:g} of {t_end:g}, after {run.done} steps"
-            solution.provenance["interrupted"] = what
-            raise Interrupted(f"{what}; `solution` of this exception has them", lambda: solution, interrupted.signal)
-        if interrupted.signal:  # while the last steps were made: a loop over many runs must end all the same
-            what = f"interrupted after the last step, at t = {t_end:g}; `solution` of this exception has all of them"
-            raise Interrupted(what, lambda: solution, interrupted.signal)
+        if stopped or interrupted.signal:  # also in the last steps: a loop over many runs must end all the same
+            raise _interruption(solution, span, run.done, stopped, interrupted.signal)
         return solution
+
+    def _span(self, t_end: Any, t_start: Any, state: State | None, resumed: bool) -> Span:
+        """When the run begins and ends; a run that is resumed may have reached its end."""
+        t_0: Any = state.t if state is not None else 0.0 if t_start is None else t_start
+        if not is_number(t_0):
+            raise OptionError(f"t_start = {t_0!r} must be a finite number")
+        if not is_number(t_end) or (t_end < t_0 and not resumed):
+            raise OptionError(f"t_end = {t_end!r} must be a finite number, not before the start t = {t_0!r}")
+        t_0, t_end = as_float(t_0), as_float(t_end)
+        begin = t_0 if state is None else state.t_start
+        return Span(t_0, t_end, begin, count_steps(begin, t_end, self.dt) - (0 if state is None else state.step))
+
+    def _started(self, first: Start, parameters: Mapping[str, float], near: float) -> Any:
+        """The run before its first step."""
+        shared = self.compiled
+        if shared.program is None:
+            return DetectingRun(self.system, self.scheme, first, parameters, near)
+        run = self.scheme.start(shared.program, first)
+        return SwitchingRun.of(run, shared.ready, near, first.state) if self.system.switches else run
+
+    def _about(self, span: Span, changed: Mapping[str, float], parameters: Mapping[str, float]) -> dict[str, Any]:
+        """What a solution says about its run."""
+        about = {
+            "method": self.scheme.name,
+            "options": self.scheme.options,
+            "dt": self.dt,
+            "tol": self.tol,
+            "t_start": span.t_0,
+            "t_end": span.t_end,
+            "parameters": changed,
+            "complete": False,
+            **described(self.system, parameters, self.save_every),
+        }
+        if self.system.switches:
+            about["varying"] = {name: name for name in self.system.switches}
+        return about
 
     def _identity(
         self,
-        t_start: float,
-        t_end: float,
+        span: Span,
         parameters: Mapping[str, float],
         save: Sequence[str] | None,
         energy_alarm: bool,
     ) -> dict[str, Any]:
         """The system and the call, as `resume` needs them."""
         call = {
-            "t_end": t_end,
+            "t_end": span.t_end,
             "dt": self.dt,
             "method": self.label,
-            "t_start": t_start,
+            "t_start": span.begin,
             "tol": self.tol,
             "prox": self.prox or None,
             "max_iterations": self.max_iterations,
@@ -272,6 +286,16 @@ class Case:
             "options": {},
         }
         return {"system": self.system.name, "fingerprint": self.compiled.fingerprint, "call": call}
+
+
+def _interruption(solution: Solution, span: Span, done: int, stopped: bool, signal: int) -> Interrupted:
+    """The exception of a run that was interrupted, before its end or in its last steps."""
+    if not stopped:
+        what = f"interrupted after the last step, at t = {span.t_end:g}; `solution` of this exception has all of them"
+        return Interrupted(what, lambda: solution, signal)
+    what = f"interrupted at t = {solution.t[-1]:g} of {span.t_end:g}, after {done} steps"
+    solution.provenance["interrupted"] = what
+    return Interrupted(f"{what}; `solution` of this exception has them", lambda: solution, signal)
 
 
 OF_A_CASE = ("dt", "method", "tol", "max_iterations", "prox", "initial_tol", "save_every", "on_failure", "solver")

@@ -22,24 +22,18 @@ from stickslip.engine.program import Program
 from stickslip.engine.run import ProgramRun
 from stickslip.engine.runs import CHUNK_ROWS, Rows, Start
 from stickslip.engine.state import State
-from stickslip.engine.tables import INDEX
 from stickslip.errors import MethodError, ModelError, OptionError
 from stickslip.model.collisions import collisions_of
 from stickslip.model.system import System
-from stickslip.pages import zeros
 from stickslip.patience import Abandoned
 from stickslip.schemes import Scheme
-from stickslip.solve.checks import digest
 from stickslip.solve.contact_rooms import ABLE, CODES, GIVEN, enough, places_of_a_step, program_with_rooms
-from stickslip.solve.detection import Looked, detection_of
+from stickslip.solve.contact_search import KEPT, MANY_BODIES, PLACES, ContactSearch
+from stickslip.solve.detection import detection_of
 from stickslip.solve.found import ContactTable
-from stickslip.solve.overlaps import nudged, pair_of, require_apart
+from stickslip.solve.overlaps import pair_of
 
-MANY_BODIES = 200  # are swept whatever contacts there are: most of them are free
-FIRST_ROOM = 64  # contacts
-NEAR_SHAPES = 0.5  # of the smallest shape: contacts of many bodies that are so close will soon be there
-# What a state holds besides the fields of the program.
-ROOMS, PLACES, KEYS, TANGENTS = (f"contacts.{name}" for name in ("rooms", "places", "keys", "tangents"))
+ROOMS = "contacts.rooms"  # what a state holds besides the fields of the program and what the search keeps
 
 
 class DetectingRun(ProgramRun):
@@ -48,7 +42,6 @@ class DetectingRun(ProgramRun):
     by_itself = False
 
     _crowd: Any
-    _room: Any
     _past_crowds: list[Any]
     _fixed: list[slice]
     _moving: list[tuple[int, int, int]]
@@ -63,8 +56,9 @@ class DetectingRun(ProgramRun):
             raise MethodError(f"method {scheme.name!r} cannot follow contacts that are detected; {ABLE}")
         self.system, self.scheme, self.collisions = system, scheme, collisions
         self._detection = detection = detection_of(system, collisions)
-        self.scene, self.labels, self._calls = detection.scene(parameters), detection.labels, detection.calls
-        self.frictional = bool(self.scene.laws[:, :, 0].any())
+        self.labels, self._calls = detection.labels, detection.calls
+        self.search = ContactSearch(detection, detection.scene(parameters))
+        self.frictional = bool(self.search.scene.laws[:, :, 0].any())
         self.found: list[tuple[int, np.ndarray]] = []  # steps and their contacts, of the last call of `step`
         self._law_values = start.parameters[detection.law_names].copy()
         on_velocities = getattr(scheme.facts, "contact_level", "") != "position"
@@ -76,58 +70,15 @@ class DetectingRun(ProgramRun):
         self._rooms: dict[int, int]  # capacity by code
         self.rebuilds = -1
         if start.state is None:
-            looked = self._look_at(start, initial_tol)
+            looked = self.search.look_at_start(system.name, start, initial_tol)
             self._rooms = dict(looked.rooms)
-            self._forget(looked.found)
+            self.search.forget(looked.found)
         elif ROOMS not in start.state.memory:
             raise OptionError("start= is a state without detected contacts; give q0=state.q and u0=state.u instead")
         else:
             self._rooms = dict(start.state.memory[ROOMS].tolist())
-            self._forget(len(start.state.memory[PLACES]))
+            self.search.forget(len(start.state.memory[PLACES]))
         super().__init__(self._assembled(), start, scheme.extra)
-
-    def _forget(self, count: int = 0) -> None:
-        """All contacts and neighbours, as before the first look; there is room for so many contacts."""
-        from stickslip.collide.broad import nobody
-        from stickslip.collide.scene import beside, empty_contacts
-
-        size = max(FIRST_ROOM, enough(count))
-        self._new = empty_contacts(size)
-        self._old = beside(self._new)
-        self._make_room(size)
-        self._known = nobody(len(self.scene.shapes))
-
-    def _look_at(self, start: Start, initial_tol: float) -> Looked:
-        """What there is at the start, where nothing may be inside of something else; a system is looked at once."""
-        key = digest(start.q), digest(start.u), start.dt, initial_tol
-        looked = self._detection.looked(key)
-        if looked is None:
-            for q in (nudged(self.scene, start.q, initial_tol), start.q):
-                if q is not None:
-                    self._forget()
-                    self._look(q, start.u, start.dt)
-                    require_apart(self.system.name, self.scene, self._room, self._new, self.labels, initial_tol)
-            found = int(self._new.found[0])
-            looked = Looked(tuple(self._first_rooms(start).items()), found)
-            self._detection.remember(key, looked)
-        return looked
-
-    def _first_rooms(self, start: Start) -> dict[int, int]:
-        """Room for the contacts that there are at the start; of many bodies also for those that will soon be."""
-        from stickslip.collide.broad import nobody
-
-        scene, bodies = self.scene, len(self.scene.bodies)
-        if bodies >= MANY_BODIES:
-            near = NEAR_SHAPES * float(scene.reach[np.isfinite(scene.reach)].min(initial=np.inf))
-            self.scene = scene._replace(skin=max(scene.skin, near if np.isfinite(near) else 0.0))
-            self._known = nobody(len(scene.shapes))
-            self._look(start.q, start.u, start.dt)
-        n = int(self._new.found[0])
-        first, second = scene.bodies[self._new.body[:n], 0].T
-        counts = np.bincount((self._new.kind[:n] * 4 + first) * 4 + second, minlength=CODES)
-        self.scene = scene
-        heap = 0 if bodies >= MANY_BODIES else bodies  # of many bodies those that may come are counted already
-        return {code: enough(int(counts[code]), heap) for code in np.flatnonzero(counts).tolist()}
 
     # -- steps -------------------------------------------------------------------------------------------------------
 
@@ -158,29 +109,17 @@ class DetectingRun(ProgramRun):
         self.detect()
         try:
             return super().step(1)
-        except Abandoned:  # the next detection finds the same contacts, and turns the same friction frames along
-            n, before = int(self._new.found[0]), self._new.before
-            old = self._old.tangent[np.maximum(before[:n], 0)]
-            self._new.tangent[:n] = np.where(before[:n, None] >= 0, old, (1.0, 0.0, 0.0))
+        except Abandoned:
+            self.search.take_frames_back()
             raise
 
     def detect(self, further: np.ndarray | None = None) -> None:
         """Find the contacts of the next step; `further` ones are added, see `solve.missed`."""
         self._detect(self.clock.step, further)
-        self.crowd = self._crowd_for(int(self._new.found[0]))
+        self.crowd = self._crowd_for(self.search.count)
         self.work.near[0] = 0.0
         if self.crowd is not None:
-            self.crowd.expect(float(self._room.fastest[0]), self.clock.step)
-
-    def keys(self) -> set[tuple[int, ...]]:
-        """Which contacts the present step knows: their keys and kinds."""
-        n = int(self._new.found[0])
-        return set(map(tuple, np.column_stack([self._new.key[:n], self._new.kind[:n]]).tolist()))
-
-    @property
-    def start_poses(self) -> Any:
-        """Where bodies are at the start of the step whose contacts were found last."""
-        return self._room
+            self.crowd.expect(float(self.search.room.fastest[0]), self.clock.step)
 
     def look_around(self) -> None:
         """Find the contacts of the next step."""
@@ -202,7 +141,7 @@ class DetectingRun(ProgramRun):
 
     def restart(self, t: float, dt: float, q: np.ndarray, u: np.ndarray) -> None:
         """Begin anew from another state, at another time, with another step; contacts are found anew."""
-        self._new.found[0] = 0
+        self.search.new.found[0] = 0
         super().restart(t, dt, q, u)
 
     def table(self, every: int, first: int | None = None) -> ContactTable:
@@ -221,7 +160,7 @@ class DetectingRun(ProgramRun):
         """What solves stages with so many contacts before Newton's method is asked, if they are many."""
         from stickslip.engine.crowd import FEW, Crowd
 
-        if self.solver != "auto" or (count < FEW and len(self.scene.bodies) < MANY_BODIES):
+        if self.solver != "auto" or (count < FEW and len(self.search.scene.bodies) < MANY_BODIES):
             return None
         if self._crowd is None:
             self._crowd = Crowd(self.program)
@@ -261,53 +200,25 @@ class DetectingRun(ProgramRun):
         from stickslip.engine.rooms import KIND
 
         self._follow_laws()
-        rows, outputs = self._room.rows, self.work.outputs
-        if outputs.size >= rows.size:  # nobody needs both at the same time
-            self._room = self._room._replace(rows=outputs[: rows.size].reshape(rows.shape))
-        n = self._look(*self._state(), dt, 0 if further is None else len(further))
+        search = self.search
+        search.borrow(self.work.outputs)
+        n = search.look(*self._state(), dt, 0 if further is None else len(further))
         if further is not None and len(further):
-            from stickslip.collide.detect import append
-
-            n = append(self.scene, self._room, self._new, further)
+            n = search.add(further)
         while not self._assign():
             self._grow()
-        which, starts, before = (array[:n] for array in self._scratch)
-        place = np.ascontiguousarray(self._new.place[:n, 1])
+        which, starts, before = (array[:n] for array in search.rows)
+        place = np.ascontiguousarray(search.new.place[:n, 1])
         self._calls.write_contacts(self._homes, self.tables.dofs, self.memory, which, place, starts, before)
-        self._calls.write_numbers(self.scene, self._room, self._new, self._places, self.memory)
+        self._calls.write_numbers(search.scene, search.room, search.new, self._places, self.memory)
         for code, k in zip(self._rooms, self._homes.types[:, KIND].tolist(), strict=True):
             self.tables.kinds["count"][k] = self._counts[code]
         for f in self._given.values():
             self.memory[(self._homes.fields[f, which, 0] + place)[before < 0]] = 1.0
 
-    def _look(self, q: np.ndarray, u: np.ndarray, dt: float, spare: int = 0) -> int:
-        """Detect; there is room for all contacts afterwards, and for so many more."""
-        from stickslip.collide.detect import STALE
-        from stickslip.collide.scene import beside, empty_contacts
-
-        q, u = np.ascontiguousarray(q), np.ascontiguousarray(u)
-        self._old, self._new = self._new, self._old
-        if len(self._new.gap) != len(self._old.gap):
-            self._new = beside(self._old)
-        while True:
-            n = int(self._calls.detect(self.scene, self._room, self._known, q, u, dt, self._old, self._new))
-            if n == STALE:
-                self._known = self._calls.find_neighbours(self.scene, self._room, dt)
-            elif abs(n) + spare > min(len(self._room.rows), len(self._new.gap)):
-                self._make_room(enough(abs(n) + spare))
-                self._new = empty_contacts(enough(abs(n) + spare))
-            else:
-                return n
-
-    def _make_room(self, count: int) -> None:
-        from stickslip.collide.detect import room_for
-
-        self._room = room_for(self.scene, count, self._detection.functions)
-        self._scratch: Any = tuple(zeros(shape, INDEX) for shape in (count, (count, 4), count))
-
     def _assign(self) -> bool:
-        types = self._type_of, self._capacity
-        return bool(self._calls.assign(self.scene, *types, self._old, self._new, self._counts, *self._scratch))
+        types, search = (self._type_of, self._capacity), self.search
+        return bool(self._calls.assign(search.scene, *types, search.old, search.new, self._counts, *search.rows))
 
     def _follow_laws(self) -> None:
         """Friction and restitution are parameters, which a stepper may change."""
@@ -320,16 +231,17 @@ class DetectingRun(ProgramRun):
                     f"{self.system.name}: friction of {self.collisions.name!r} was 0 at the start, so there is none; give "
                     "it a value > 0 there"
                 )
-            self.scene.laws[:] = laws
+            self.search.scene.laws[:] = laws
             self._law_values = values.copy()
 
     def _report(self, *state: np.ndarray) -> np.ndarray:
         """What the contacts did in a step, from the velocities before and the state after it."""
         from stickslip.collide.report import WIDTH
 
-        out = np.empty((int(self._new.found[0]), WIDTH))
+        search = self.search
+        out = np.empty((search.count, WIDTH))
         u_0, q_1, u_1 = map(np.ascontiguousarray, state)
-        self._calls.report(self.scene, self._room, self._new, self._places, self.memory, u_0, q_1, u_1, out)
+        self._calls.report(search.scene, search.room, search.new, self._places, self.memory, u_0, q_1, u_1, out)
         return out
 
     # -- programs ----------------------------------------------------------------------------------------------------
@@ -358,7 +270,7 @@ class DetectingRun(ProgramRun):
         self._given = {name: names.index(name) for name in GIVEN if name in names}
         self._type_of, self._capacity = np.full(CODES, -1), self._homes.types[:, CAPACITY].copy()
         self._type_of[list(self._rooms)] = np.arange(len(self._rooms))
-        self._places = np.zeros((CODES, 5), np.int64)  # see `detect.P_N_0`
+        self._places = np.zeros((CODES, 5), np.int64)  # see `collide.rows.P_N_0`
         results = rooms_of(program, [PERCUSSIONS.N, PERCUSSIONS.F]).fields
         for t, code in enumerate(self._rooms):
             self._places[code] = results[0, t, 0], *results[1, t], *self._homes.types[t, [NUMBERS_0, NUMBERS]]
@@ -367,7 +279,7 @@ class DetectingRun(ProgramRun):
         """Assemble the program anew, with room for what is there; the memory moves over."""
         for code in np.flatnonzero(self._counts).tolist():
             if self._counts[code] > self._rooms.get(code, 0):
-                self._rooms[code] = enough(int(self._counts[code]), len(self.scene.bodies))
+                self._rooms[code] = enough(int(self._counts[code]), len(self.search.scene.bodies))
         self._rooms = dict(sorted(self._rooms.items()))
         self._replace(self._assembled())
 
@@ -399,33 +311,22 @@ class DetectingRun(ProgramRun):
     @property
     def state(self) -> State:
         """Where the run is, with the contacts of the last step."""
-        own, new, n = super().state, self._new, int(self._new.found[0])
-        memory = dict(own.memory)
-        memory[ROOMS] = np.array(list(self._rooms.items()), np.int64).reshape(-1, 2)
-        memory[PLACES], memory[KEYS] = new.place[:n].copy(), np.column_stack([new.kind[:n], new.key[:n]])
-        memory[TANGENTS] = new.tangent[:n].copy()
-        return replace(own, memory=memory)
+        own = super().state
+        rooms = np.array(list(self._rooms.items()), np.int64).reshape(-1, 2)
+        return replace(own, memory={**own.memory, ROOMS: rooms, **self.search.state})
 
     @state.setter
     def state(self, state: State) -> None:
-        from stickslip.collide.scene import empty_contacts
-
         if ROOMS not in state.memory:
             raise OptionError(f"{state!r} has no detected contacts, which this system has")
         rooms = dict(state.memory[ROOMS].tolist())
         if rooms != self._rooms:
             self._rooms = rooms
             self._replace(self._assembled())
-        own = {name: array for name, array in state.memory.items() if name not in (ROOMS, PLACES, KEYS, TANGENTS)}
+        own = {name: array for name, array in state.memory.items() if name not in (ROOMS, *KEPT)}
         ProgramRun.state.fset(self, replace(state, memory=own))  # type: ignore[attr-defined]
         self._homes.used[:] = self._capacity  # any row may have a value now
-        n = len(state.memory[PLACES])
-        if n > len(self._new.gap):
-            self._new = empty_contacts(enough(n))
-            self._make_room(enough(n))
-        self._new.found[0], self._new.place[:n] = n, state.memory[PLACES]
-        self._new.kind[:n], self._new.key[:n] = state.memory[KEYS][:, 0], state.memory[KEYS][:, 1:]
-        self._new.tangent[:n] = state.memory[TANGENTS]
+        self.search.state = state.memory
 
     # -- names --------------------------------------------------------------------------------------------
 
@@ -440,7 +341,7 @@ class DetectingRun(ProgramRun):
             for code, kind in zip(self._rooms, (k for k in numbering.kinds if k.detected), strict=True):
                 place = (i - kind.own[space]) // max(kind.type.n[space], 1)
                 if 0 <= place < kind.capacity:
-                    n = int(self._new.found[0])
-                    mine = (self._new.place[:n] == (code, place)).all(axis=1)
-                    names += [" - ".join(pair_of(self.labels, self._new, c)) for c in np.flatnonzero(mine).tolist()]
+                    new = self.search.new
+                    mine = (new.place[: self.search.count] == (code, place)).all(axis=1)
+                    names += [" - ".join(pair_of(self.labels, new, c)) for c in np.flatnonzero(mine).tolist()]
         return failure._replace(rows=tuple(declared), names=tuple(dict.fromkeys(names)))

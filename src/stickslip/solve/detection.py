@@ -49,8 +49,10 @@ class Detection:
     """A system's shapes as arrays, their names, and what looks for contacts of them."""
 
     def __init__(self, system: System, collisions: Collisions):
-        from stickslip.collide.detect import assign, detect, find_neighbours, room_for, write_numbers
+        from stickslip.collide.detect import detect, find_neighbours
         from stickslip.collide.report import report
+        from stickslip.collide.room import room_for
+        from stickslip.collide.rows import assign, write_numbers
         from stickslip.collide.scene import scene_of
         from stickslip.engine.rooms import write_contacts
 

@@ -95,7 +95,7 @@ class Missed:
         if overlap is not None:
             first, second = (self._labels[k] for k in overlap.pair)
             self._warn(run, f"{first!r} and {second!r} overlap by {overlap.depth:.3g} on their way", "move")
-        elif run.failure is None and run.keys():
+        elif run.failure is None and run.search.keys():
             turn = self._turns(self._aligned(q_0, run.row[1 : 1 + n]) - q_0)
             if turn.max(initial=0.0) > FARTHEST_TURN:
                 body = self._moving[int(turn.argmax())]
@@ -125,7 +125,7 @@ class Missed:
 
     def _overlap(self, run: Any, q_0: np.ndarray, q_1: np.ndarray) -> Overlap | None:
         """The first two shapes that overlap on the way from q_0 to q_1, although no contact of the step knows of it."""
-        known, change = run.keys(), self._aligned(q_0, q_1) - q_0
+        known, change = run.search.keys(), self._aligned(q_0, q_1) - q_0
         way, bend = self._ways(change)
         count = np.ceil((way / (FINE * (self._own + self._thinnest))).max(initial=1.0))
         poses = np.linspace(0.0, 1.0, 1 + int(min(MOST_POSES, count)))
@@ -215,7 +215,8 @@ class Missed:
     def _look(self, q: np.ndarray, skin: float = 0.0) -> np.ndarray:
         """Contacts with gaps below `skin` at a pose, as rows of `collide.world.World`."""
         from stickslip.collide.broad import nobody
-        from stickslip.collide.detect import STALE, detect, find_neighbours, room_for
+        from stickslip.collide.detect import STALE, detect, find_neighbours
+        from stickslip.collide.room import room_for
         from stickslip.collide.scene import empty_contacts
 
         scene = self._scene._replace(skin=skin)
@@ -239,7 +240,7 @@ class Missed:
         """
         from stickslip.collide.world import BALL_BALL, BALL_CAVITY, BALL_LINE, BALL_PLANE, BODY, LINE_LINE
 
-        there, here, out = self._places[0], run.start_poses, []
+        there, here, out = self._places[0], run.search.room, []
         for row in rows.copy():
             a, b = (self._scene.shapes[int(row[k]), BODY] for k in (0, 1))
             turn_a, turn_b = (here.A[k] @ there.A[k].T for k in (a, b))

@@ -12,7 +12,7 @@ from stickslip.errors import InitialStateError, TunnellingWarning
 from stickslip.model.collisions import Collisions
 
 if TYPE_CHECKING:
-    from stickslip.collide.detect import Room
+    from stickslip.collide.room import Room
     from stickslip.collide.scene import Contacts, Scene
 
 

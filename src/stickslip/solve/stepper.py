@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stickslip.detected import DetectedContacts
-from stickslip.engine.check import check_laws, check_mass
 from stickslip.engine.layout import slices
 from stickslip.engine.narrow import widened
 from stickslip.engine.run import ProgramRun
@@ -24,11 +23,12 @@ from stickslip.schemes import Scheme
 from stickslip.schemes.spec import label, scheme_of
 from stickslip.solution import Solution
 from stickslip.solve.alarm import warn_of_jams
-from stickslip.solve.checks import check_capability, check_start, checked_parameters
+from stickslip.solve.checks import check_capability, check_start
 from stickslip.solve.continued import continued, require_times
 from stickslip.solve.controllers import Controllers, SampledController
 from stickslip.solve.detecting import DetectingRun
 from stickslip.solve.half_turns import warn_of_half_turns
+from stickslip.solve.live_parameters import LiveParameters
 from stickslip.solve.options import as_float, contact_solver, is_number, positive, subdivides, vector_of, whole
 from stickslip.solve.prepared import Prepared, prepare, program_of
 from stickslip.solve.provenance import described
@@ -38,7 +38,6 @@ from stickslip.solve.step_problem import names_of_elements
 from stickslip.solve.stopping import watched
 from stickslip.solve.switching import SwitchingRun, refuse_setting, starting_values
 from stickslip.solve.unsolved import convergence_error
-from stickslip.solve.varying import Change
 
 if TYPE_CHECKING:
     from stickslip.nonsmooth.problem import Problem
@@ -57,15 +56,12 @@ class Stepper:
         run: ProgramRun,
         scheme: Scheme,
         controllers: Sequence[SampledController],
-        initial_tol: float = 1e-6,
+        parameters: Mapping[str, float],
+        initial_tol: float,
     ):
         self.system, self._ready, self._run, self._scheme = ready.model.system, ready, run, scheme
         self._controllers = Controllers(controllers, run.clock.step)
-        self._index = {name: k for k, name in enumerate(self.system.parameter_symbols())}
-        self._free = len(self.system.parameters) == len(self._index)
-        self._checked = checked_parameters(ready)
-        self._changed: dict[str, float] = {}
-        self._changes: list[Change] | None = None  # while `run` is going on
+        self._parameters = LiveParameters(ready, run, parameters)
         self._initial_tol = initial_tol
         self._slices = slices(run.columns)
         self._closed = False
@@ -136,7 +132,7 @@ class Stepper:
 
         Parameters that `set` has changed stay as they are.
         """
-        return self._controllers.state(self._run.state, self._changed)
+        return self._controllers.state(self._run.state, self._parameters.changed)
 
     @state.setter
     def state(self, state: State) -> None:
@@ -148,11 +144,7 @@ class Stepper:
         self._run.failure = None
         self._run.clock = self._run.clock._replace(start=state.t_start)
         self._run.state = state
-        changed = self._controllers.go_back(state, self._changed)
-        if changed is not None and changed != self._changed:
-            self._changed = changed
-            values = self._values()
-            self._run.memory[: values.size] = values
+        self._parameters.become(self._controllers.go_back(state, self._parameters.changed))
 
     def problem(self, stage: str | None = None) -> Problem:
         """The linearised contact problem of the next step, as `ss.step_problem` gives that of a step which is done."""
@@ -168,33 +160,7 @@ class Stepper:
 
         Ranges of friction, restitution and masses are checked again where a changed parameter occurs in them.
         """
-        changed = {**(parameters or {}), **more}
-        refuse_setting(self.system, changed)
-        before = None if self._changes is None else self._run.memory[: len(self._index)].copy()
-        self._set(changed)
-        if self._changes is not None and before is not None:
-            where = np.flatnonzero(self._run.memory[: before.size] != before)
-            if where.size:
-                self._changes.append((self._run.first + self._run.done, where, self._run.memory[where].copy()))
-
-    def _set(self, changed: Mapping[str, float]) -> None:
-        if self._free and all(name in self._index and name not in self._checked for name in changed):
-            numbers = {name: self.system.parameter_value(name, value) for name, value in changed.items()}
-            for name, value in numbers.items():
-                self._run.memory[self._index[name]] = value
-            self._changed |= numbers
-            return
-        values = self._values(changed)
-        check_mass(self._ready.numbering, self.t, self.q, values)
-        check_laws(self._ready.numbering, self.t, self.q, values)
-        self._run.memory[: values.size] = values
-        self._changed |= {name: float(value) for name, value in changed.items()}
-
-    def _values(self, changed: Mapping[str, float] | None = None) -> np.ndarray:
-        """All parameters, with these changed; switches as they are."""
-        values = self.system.parameter_values({**self._changed, **(changed or {})})
-        values |= {name: float(self._run.memory[self._index[name]]) for name in self.system.switches}
-        return np.array(list(values.values()))
+        self._parameters.set({**(parameters or {}), **more})
 
     def reset(self, state: Any = None, *, q: Any = None, u: Any = None) -> None:
         """Go on from other coordinates or velocities: a reset map at an event. The scheme begins anew there.
@@ -205,7 +171,7 @@ class Stepper:
         if state is not None:
             raise OptionError("reset takes q= and u=, and time goes on; to go back to a state, write sim.state = kept")
         q, u = vector_of(self.q, q, "q"), vector_of(self.u, u, "u")
-        values = self._run.memory[: len(self._index)].copy()
+        values = self._parameters.values
         check_start(self._ready, self._scheme, self._run.clock.step, self.t, q, u, values, self._initial_tol)
         self._run.restart(self.t, self._run.clock.step, q, u)
         self._complain()
@@ -235,16 +201,13 @@ class Stepper:
         run.first_row[self._slices["P.g"].start : self._slices["P.F"].stop] = 0.0
         record = Recorder(run, whole(save_every=save_every))
         watch = None if stop is None else watched(self.system, self._run, stop)
-        values, at = run.memory[: len(self._index)].copy(), run.first + run.done
-        self._changes = []
-        try:
+        values = self._parameters.values
+        with self._parameters.noted() as changes:
             stopped = self._advance(t_end, watch, record)
-        finally:
-            changes, self._changes = [(n - at, where, new) for n, where, new in self._changes], None
         if stopped:
             run.restart(self.t, run.clock.step, self.q, self.u)
             self._complain()
-        given = dict(zip(self._index, run.memory[: len(self._index)].tolist(), strict=True))
+        given = self._parameters.named
         about = {
             "system": self.system.name,
             "method": self._scheme.name,
@@ -253,7 +216,7 @@ class Stepper:
             "tol": run.options.tolerance,
             "t_start": begin,
             "t_end": t_end,
-            "parameters": dict(self._changed),
+            "parameters": dict(self._parameters.changed),
             "complete": True,
             "stopped": stopped,
             **described(self.system, given, record.every),
@@ -303,7 +266,7 @@ class Stepper:
         run = self._run
         self._jammed_at = warn_of_jams(run, self._jammed_at)
         if run.failure is not None:
-            values = run.memory[: len(self._index)].copy()
+            values = self._parameters.values
             if record is None:
                 run.first_row = run.row.copy()
             about = {"system": self.system.name, "method": self._scheme.name, "dt": run.clock.step, "complete": False}
@@ -398,8 +361,7 @@ def stepper(
         raise MethodError(f"method {scheme.name!r} has no steps to be stepped by; take another one")
     if system.switches:
         run = SwitchingRun.of(run, ready, initial_tol, state)
-    sim = Stepper(ready, run, scheme, controllers, initial_tol)
-    sim._changed = {name: float(value) for name, value in (parameters or {}).items()}
+    sim = Stepper(ready, run, scheme, controllers, parameters or {}, initial_tol)
     if state is not None:
         sim.state = state  # and what controllers remember
     sim._complain()

@@ -69,13 +69,9 @@ class Basins(ShownWithFigure):
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """The basins as an image, attractors as dots."""
-        from stickslip.plots import save
-        from stickslip.plots.nonlinear import plot_basins
+        from stickslip.plots import plot_basins, saved
 
-        figure = plot_basins(self)
-        if path is not None:
-            save(figure, path)
-        return figure
+        return saved(plot_basins(self), path)
 
 
 def basins(

@@ -72,13 +72,9 @@ class Branch(ShownWithFigure):
 
     def plot(self, path: str | Path | None = None, coordinate: str | None = None) -> Figure:
         """A coordinate at the start of each orbit, and the multipliers; unstable orbits are dashed."""
-        from stickslip.plots import save
-        from stickslip.plots.nonlinear import plot_branch
+        from stickslip.plots import plot_branch, saved
 
-        figure = plot_branch(self, coordinate)
-        if path is not None:
-            save(figure, path)
-        return figure
+        return saved(plot_branch(self, coordinate), path)
 
 
 @dataclass(frozen=True)

@@ -85,13 +85,9 @@ class BifurcationDiagram(ShownWithFigure):
 
     def plot(self, path: str | Path | None = None, name: str | None = None) -> Figure:
         """The diagram of one coordinate or velocity, the first if none is named."""
-        from stickslip.plots import save
-        from stickslip.plots.nonlinear import plot_diagram
+        from stickslip.plots import plot_diagram, saved
 
-        figure = plot_diagram(self, name or self.names[0])
-        if path is not None:
-            save(figure, path)
-        return figure
+        return saved(plot_diagram(self, name or self.names[0]), path)
 
 
 def repeats(points: np.ndarray, most: int, tol: float) -> int:

@@ -59,13 +59,9 @@ class Identification(ShownWithFigure):
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Measurement and fit of every column, and the residuals."""
-        from stickslip.plots import save
-        from stickslip.plots.nonlinear import plot_fit
+        from stickslip.plots import plot_fit, saved
 
-        figure = plot_fit(self)
-        if path is not None:
-            save(figure, path)
-        return figure
+        return saved(plot_fit(self), path)
 
 
 def identify(

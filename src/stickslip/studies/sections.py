@@ -46,13 +46,9 @@ class PoincareSection(ShownWithFigure):
 
     def plot(self, path: str | Path | None = None, x: str | None = None, y: str | None = None) -> Figure:
         """The points in the plane of two coordinates or velocities; the first of each if none are named."""
-        from stickslip.plots import save
-        from stickslip.plots.nonlinear import plot_section
+        from stickslip.plots import plot_section, saved
 
-        figure = plot_section(self, x or self.names[0], y or self.names[self.q.shape[1]])
-        if path is not None:
-            save(figure, path)
-        return figure
+        return saved(plot_section(self, x or self.names[0], y or self.names[self.q.shape[1]]), path)
 
 
 @dataclass(frozen=True)
