@@ -469,6 +469,24 @@ def test_options_that_make_no_sense(options, message):
         ss.solve(falling()[0], 0.1, 0.01, **options)
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: ss.solve(ss.benchmarks.bouncing_ball(), 0.1, 0.01, parameters={"e": x}),
+        lambda x: ss.System("s").add(ss.PointMass("m", mass=x, position=[0, 0])),
+        lambda x: ss.System("s").add(ss.PointMass("m", mass=1, position=[x, 0])),
+        lambda x: ss.System("s").parameter("m", x),
+        lambda x: ss.System("s").coordinates("x", initial=[x], velocity=[0]),
+        lambda x: ss.Box(ss.ground, [x, 1, 1]),
+        lambda x: ss.ensemble(ss.benchmarks.bouncing_ball(), 0.1, 0.01, parameters={"e": [x]}),
+        lambda x: ss.sweep(ss.benchmarks.bouncing_ball(), t_end=0.1, dt=0.01, parameters={"e": [x]}),
+    ],
+)
+def test_integers_beyond_all_floats_are_named(make):
+    with pytest.raises(ss.StickslipError):
+        make(10**400)
+
+
 def test_single_precision_means_what_was_written():
     """0.01 of single precision is below 0.01, by so much that 0.1 would take 11 steps."""
     s, *_ = falling()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import weakref
+from types import SimpleNamespace
 
 import casadi as ca
 import numpy as np
@@ -95,3 +97,20 @@ def test_lobatto_leaves_no_percussion_in_flight():
 def test_too_many_rows_are_refused_before_the_run():
     with pytest.raises(ss.OptionError, match=r"rows of results need .* GB of memory, .* save_every=\d+"):
         ss.solve(ss.benchmarks.bouncing_ball(), 1e3, 1e-7, progress=False)
+    with ss.stepper(ss.benchmarks.bouncing_ball(), 1e-7) as sim, pytest.raises(ss.OptionError, match="rows of results"):
+        sim.run(1e3)
+
+
+@pytest.mark.parametrize("where", ["/proc/meminfo", "/sys/fs/cgroup/memory.max"])
+def test_memory_that_is_free_counts(monkeypatch, where):
+    """A container may have less than the machine, and other processes may have the rest."""
+    record = importlib.import_module("stickslip.solve.record")  # `stickslip.solve` is the function
+    told = {"/proc/meminfo": "MemAvailable: 4194304 kB", "/sys/fs/cgroup/memory.current": "0\n"}
+    monkeypatch.setattr(record, "_told", lambda path: told.get(path, ""))
+    size = dict.fromkeys(record.OBSERVED, 1)
+    ready = SimpleNamespace(observing=SimpleNamespace(layout=SimpleNamespace(size=size)))
+    run, rows = SimpleNamespace(columns={"q_1": 5}, stages=["one"]), 3_000_000
+    record.check_memory(run, ready, rows)
+    told[where] = "MemAvailable: 524288 kB" if "info" in where else f"{2**29}\n"
+    with pytest.raises(ss.OptionError, match=r"need 1\.01 GB of memory, of which 0\.5 are free"):
+        record.check_memory(run, ready, rows)

@@ -65,7 +65,7 @@ class Interpolation:
     def _numbers(self, given: Any) -> Any:
         try:
             x = self._wrapped(np.asarray(given, dtype=float))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ModelError(f"an interpolation takes numbers or a scalar expression, got {given!r}") from None
         c = self.coefficients[:, np.searchsorted(self.knots, x, side="right")]
         d, value = x - c[0], c[self._order + 1]
@@ -137,7 +137,7 @@ def interpolate(t: Any, values: Any, kind: str = "linear", *, outside: str = "ho
 def _points(t: Any, values: Any, at_least: int) -> tuple[np.ndarray, np.ndarray]:
     try:
         x, y = np.array(t, dtype=float), np.array(values, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise OptionError("interpolate needs numbers: the times of the points, and their values") from None
     if x.ndim != 1 or x.shape != y.shape or len(x) < at_least:
         raise OptionError(

@@ -135,8 +135,13 @@ def column(x: Any) -> ca.SX:
     """
     if isinstance(x, ca.SX):
         return x
-    if isinstance(x, (ca.DM, int, float, np.integer, np.floating)):
+    if isinstance(x, ca.DM):
         return ca.SX(x)
+    if isinstance(x, (int, float, np.integer, np.floating)):
+        try:
+            return ca.SX(float(x))
+        except OverflowError:
+            raise ModelError(f"{x!r} is beyond all floating-point numbers") from None
     if isinstance(x, (str, bytes, dict)) or not hasattr(x, "__iter__"):
         raise ModelError(f"{x!r} is neither a number nor an expression of declared symbols")
     if isinstance(x, np.ndarray) and x.dtype != object:
@@ -177,7 +182,7 @@ def array(x: Any) -> np.ndarray:
         raise ModelError(f"{x!r} is a text, not a number")
     try:
         return np.asarray(x, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ModelError(f"{x!r} is not an array of numbers or expressions") from None
 
 

@@ -208,7 +208,7 @@ def convergence(
         raise OptionError(f"convergence needs a System, such as stickslip.benchmarks.slider_crank(), got {system!r}")
     try:
         steps = sorted({float(dt) for dt in dts}, reverse=True) if not isinstance(dts, str | bytes) else []
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         steps = []
     if not steps:
         raise OptionError(f"a convergence study needs steps; give dts=[1e-2, 5e-3, ...], not {dts!r}")

@@ -78,5 +78,5 @@ def _same(value: Any, default: Any) -> bool:
         return False
     try:
         return bool(np.array_equal(np.asarray(value, dtype=float), np.asarray(default, dtype=float)))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return value is default or (isinstance(value, str) and value == default)

@@ -45,7 +45,7 @@ def number(
         raise ModelError(f"{where}: {what} = {value!r} must be {wanted}")
     try:
         x = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # an int beyond all floats
         raise ModelError(f"{where}: {what} = {value!r} must be {wanted}") from None
     if not (np.isfinite(x) and x > above and at_least <= x <= at_most):
         raise ModelError(f"{where}: {what} = {value} must be {wanted}")
@@ -61,7 +61,7 @@ def vector(where: str, what: str, value: Any, n: int | tuple[int, ...]) -> np.nd
     sizes = (n,) if isinstance(n, int) else n
     try:
         components = None if isinstance(value, (str, bytes)) else np.atleast_1d(array(value))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         components = None
     if components is None or components.ndim != 1 or components.size not in sizes:
         able = " or ".join(map(str, sizes))

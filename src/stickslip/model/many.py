@@ -261,7 +261,7 @@ def _rows(where: str, body: Any, states: Mapping[str, Any]) -> tuple[np.ndarray,
             )
         try:
             rows[key] = np.array(given, dtype=float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ModelError(f"{where}: {key} must be an array of numbers with a row per body, got {given!r}") from None
         if rows[key].ndim == 1 and sizes[key] == 1:
             rows[key] = rows[key][:, None]

@@ -104,7 +104,7 @@ def _outline(what: str, given: Any, least: int) -> np.ndarray:
     """Corners of a closed line that does not cross itself, counter-clockwise."""
     try:
         p = np.array(given, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         p = np.zeros(0)
     if p.ndim != 2 or p.shape[1] != 2 or not least <= len(p) <= CORNERS or not np.isfinite(p).all():
         raise ModelError(f"{what}: it needs from {least} to {CORNERS} rows of 2 finite numbers, got an array {p.shape}")

@@ -86,7 +86,7 @@ class Polyhedron:
 def _corners(what: str, given: Any, n: int, least: int) -> np.ndarray:
     try:
         p = np.array(given, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         p = np.zeros(0)
     if p.ndim != 2 or p.shape[1] != n or len(p) < least or not np.isfinite(p).all():
         raise ModelError(f"{what}: vertices must be at least {least} rows of {n} finite numbers, got {given!r}")
@@ -124,7 +124,7 @@ def _closed(what: str, given: Sequence[Sequence[int]], count: int) -> tuple[tupl
     """Faces whose edges all have a face on both sides."""
     try:
         faces = tuple(tuple(int(v) for v in face) for face in given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ModelError(f"{what}: faces must be lists of corners, by their number, got {given!r}") from None
     if any(len(face) < 3 or min(face) < 0 or max(face) >= count for face in faces):
         raise ModelError(f"{what}: each face must list at least 3 of the {count} corners, by numbers from 0")

@@ -66,7 +66,7 @@ class HeightField:
         instance(where, "its place", self.at, (Carrier, Frame), "ground, a body, or a frame of one")
         try:
             heights = np.array(self.heights, dtype=float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             heights = np.zeros(0)
         if heights.ndim != 2 or min(heights.shape) < 2 or not np.isfinite(heights).all():
             raise ModelError(
@@ -121,7 +121,7 @@ class HeightField:
 def _rows(what: str, name: str, given: Any, kind: Any) -> np.ndarray:
     try:
         rows = np.array(given, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         rows = np.zeros(0)
     least = 4
     if rows.ndim != 2 or rows.shape[1] != 3 or len(rows) < least or not np.isfinite(rows).all():

@@ -21,7 +21,7 @@ def vector(name: str, value: Any) -> np.ndarray:
     _refuse_complex(name, value)
     try:
         numbers = np.atleast_1d(np.array(value, float)).ravel()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise OptionError(f"{name} = {value!r} must be numbers, one per row") from None
     if not np.isfinite(numbers).all():
         raise OptionError(f"{name} is not finite")
@@ -33,7 +33,7 @@ def matrix(name: str, value: Any) -> sp.csr_matrix:
     _refuse_complex(name, value)
     try:
         numbers = sp.csr_matrix(value, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise OptionError(f"{name} = {value!r} must be a matrix of numbers, dense or of scipy.sparse") from None
     if not np.isfinite(numbers.data).all():
         raise OptionError(f"{name} is not finite")
@@ -80,9 +80,8 @@ def tolerance(value: Any, smallest: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise OptionError(f"tol = {value!r} must be a number, such as 1e-8")
     if not smallest <= value < np.inf:
-        raise OptionError(
-            f"tol = {value!r} must be a finite number; the smallest that makes sense is {smallest:g}, which rounding reaches"
-        )
+        why = "is below rounding errors" if value < smallest else "must be a finite number"
+        raise OptionError(f"tol = {value!r} {why}; the smallest that makes sense is {smallest:g}")
     return float(value)
 
 

@@ -223,7 +223,7 @@ def _steps_kept(keep: Any, last: int) -> np.ndarray:
     wrong = f"keep = {keep!r} must be rising whole numbers of steps, from 0 to {last}"
     try:
         given = np.asarray([last] if keep is None else keep, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise OptionError(wrong) from None
     if given.ndim != 1 or not given.size or not (given == np.floor(given)).all():
         raise OptionError(wrong)
@@ -242,7 +242,7 @@ def _columns(system: System, parameters: Any, q0: Any, u0: Any) -> dict[str, np.
             value = system.q_initial if name == "q0" else system.u_initial
         try:
             array = np.asarray(value, dtype=float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise OptionError(f"{name} = {value!r} must be numbers") from None
         if not np.isfinite(array).all():
             raise OptionError(f"{name} has entries that are not finite")

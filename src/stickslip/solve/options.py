@@ -103,7 +103,7 @@ def vector_of(own: np.ndarray, given: Any, name: str) -> np.ndarray:
         return own
     try:
         state = np.asarray(given, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise OptionError(f"{name} = {given!r} must be an array of {own.size} numbers") from None
     if state.shape != own.shape:
         raise OptionError(f"{name} has shape {state.shape}, expected {own.shape}")

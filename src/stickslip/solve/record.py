@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,7 @@ from stickslip.solve.varying import Change, by_index, columns_of_changes
 COUNTS = np.int32  # iterations of a stage
 ERRORS = np.float32  # residuals: nobody needs more than seven digits of them, and they are 6 % of a file
 INTEGERS = ("events",)  # counts among the columns of a run; the others are floats
+SMALL = 2**28  # bytes of results that are not worth a look at the memory
 VECTORS = ("events", "last_event")  # columns with one number per row, and without a second axis
 
 Pieces = list[tuple[np.ndarray, np.ndarray | None]]  # rows, and the columns that they have
@@ -217,20 +220,32 @@ def check_memory(run: Run, ready: Prepared, rows: int) -> None:
     """A run whose results do not fit into memory is refused before it begins."""
     width = sum(run.columns.values()) + 2 * len(run.stages)
     width += sum(ready.observing.layout.size[each] for each in OBSERVED)
-    needed = 2 * 8 * width * rows  # rows, and the arrays that are made of them
-    there = _memory()
-    if needed > 0.8 * there:
+    needed = 3 * 8 * width * rows  # rows, the arrays that are made of them, and what the energy alarm makes of these
+    if needed < SMALL:
+        return
+    there = _free()
+    if needed > 0.9 * there:
         every = -(-needed // int(0.1 * there))
         raise OptionError(
-            f"{rows:.3g} rows of results need {needed / 2**30:.3g} GB of memory, this machine has {there / 2**30:.3g}; keep "
+            f"{rows:.3g} rows of results need {needed / 2**30:.3g} GB of memory, of which {there / 2**30:.3g} are free; keep "
             f"fewer of them, for example save_every={every}, write them to a file with out=, or take a larger dt"
         )
 
 
-@cache
-def _memory() -> int:
-    """Bytes that this machine has."""
+def _free() -> int:
+    """Bytes of memory that a process can have now: those of the machine, or fewer in a container that has a limit."""
+    free = re.search(r"^MemAvailable: *(\d+) kB", _told("/proc/meminfo"), re.MULTILINE)
     try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        there = 1024 * int(free[1]) if free else os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):  # not on this platform
-        return 8 * 2**30
+        there = 8 * 2**30
+    most, used = (_told(f"/sys/fs/cgroup/memory.{name}").strip() for name in ("max", "current"))
+    return max(min(there, int(most) - int(used)), 2**20) if most.isdigit() and used.isdigit() else there
+
+
+def _told(path: str) -> str:
+    """What a file of the operating system says, if there is such a file."""
+    try:
+        return Path(path).read_text()
+    except OSError:
+        return ""

@@ -32,7 +32,7 @@ from stickslip.solve.live_parameters import LiveParameters
 from stickslip.solve.options import as_float, contact_solver, is_number, positive, subdivides, vector_of, whole
 from stickslip.solve.prepared import Prepared, prepare, program_of
 from stickslip.solve.provenance import described
-from stickslip.solve.record import Recorder
+from stickslip.solve.record import Recorder, check_memory
 from stickslip.solve.scales import check_tolerance, row_sizes_of, scales_of_model
 from stickslip.solve.step_problem import names_of_elements
 from stickslip.solve.stopping import watched
@@ -200,6 +200,8 @@ class Stepper:
         run.first_row = run.row.copy()
         run.first_row[self._slices["P.g"].start : self._slices["P.F"].stop] = 0.0
         record = Recorder(run, whole(save_every=save_every))
+        if stop is None:  # else t_end may be any time that is late enough
+            check_memory(run, self._ready, int((t_end - run.t) / run.clock.step) // record.every + 2)
         watch = None if stop is None else watched(self.system, self._run, stop)
         values = self._parameters.values
         with self._parameters.noted() as changes:

@@ -217,7 +217,7 @@ def _first(
     try:
         q, u = (system.q_initial, system.u_initial) if guess is None else guess
         q, u = np.asarray(q, float), np.asarray(u, float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise OptionError(f"guess = {guess!r} must be a solution, or (q0, u0)") from None
     if q.shape != (system.n_q,) or u.shape != (system.n_u,) or not np.isfinite([*q, *u]).all():
         raise OptionError(f"guess must be a solution, or (q0, u0) with {system.n_q} and {system.n_u} finite numbers")

@@ -221,7 +221,7 @@ def _points(parameters: Any) -> tuple[tuple[SweepPoint, ...], dict[str, np.ndarr
         for name, values in parameters.items():
             try:
                 axes[name] = np.asarray(values, dtype=float)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 axes[name] = np.zeros(())
             if axes[name].ndim == 0 or not len(axes[name]):
                 raise OptionError(
