@@ -30,7 +30,7 @@ from stickslip.pages import zeros
 from stickslip.patience import Abandoned
 from stickslip.schemes import Scheme
 from stickslip.solve.checks import digest
-from stickslip.solve.contact_rooms import ABLE, CODES, GIVEN, enough, places_of_a_step, program_with_rooms
+from stickslip.solve.contact_rooms import CODES, GIVEN, enough, places_of_a_step, program_with_rooms
 from stickslip.solve.detection import Looked, detection_of
 from stickslip.solve.found import ContactTable
 from stickslip.solve.overlaps import nudged, pair_of, require_apart
@@ -60,7 +60,9 @@ class DetectingRun(ProgramRun):
         if collisions is None:
             raise ModelError(f"{system.name}: there is nothing to detect; it has no Collisions")
         if type(scheme).compile is not Scheme.compile:
-            raise MethodError(f"method {scheme.name!r} cannot follow contacts that are detected; {ABLE}")
+            raise MethodError(
+                f"method {scheme.name!r} is not a program of stages, and cannot follow contacts that are detected"
+            )
         self.system, self.scheme, self.collisions = system, scheme, collisions
         self._detection = detection = detection_of(system, collisions)
         self.scene, self.labels, self._calls = detection.scene(parameters), detection.labels, detection.calls
