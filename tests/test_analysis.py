@@ -248,7 +248,7 @@ def test_events_are_a_sequence_that_can_be_chosen_from():
     assert len(found[1:]) == 3
     assert [e.kind for e in found.of(contact="floor").of("stick")] == ["stick"]
     assert "stick    floor" in str(found)
-    with pytest.raises(ValueError, match="no events of the kind 'bounce'"):
+    with pytest.raises(ss.OptionError, match="no events of the kind 'bounce'"):
         found.of("bounce")
     assert len(ss.events(make_ball(steps=0))) == 0
 

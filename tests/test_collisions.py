@@ -79,6 +79,21 @@ def test_schemes_that_cannot_say_so(method):
         solve(two_balls(True), 0.1, 1e-3, method=method)
 
 
+@pytest.mark.parametrize("friction", [0.0, 0.3])
+@pytest.mark.parametrize("method", sorted(NOT_ABLE))
+def test_a_scheme_that_cannot_names_those_that_can(method, friction):
+    """It named schemes that follow no detected contacts, or that know no friction."""
+    s = ss.System("box")
+    box = s.add(ss.solid("box", ss.Box(ss.ground.frame([0, 0.05]), [0.1, 0.1]), density=1000))
+    s.add(ss.Collisions("touch", [box, ss.Line([0, 0], [0, 1])], friction=friction))
+    with pytest.raises(MethodError) as error:
+        solve(s, 0.01, 1e-2, method=method)
+    named = str(error.value).split("these can: ")[1].split(", ")
+    assert "moreau-variational" in named
+    assert not set(named) & NOT_ABLE
+    assert ("half-explicit-acceleration" in named) == (friction == 0)
+
+
 @pytest.mark.parametrize("method", ["schatzman-paoli", "half-explicit-acceleration"])
 def test_friction_of_detected_contacts_is_refused_by_schemes_without_it(method):
     """In the plane, where positions have a mean; it was a bare TypeError."""
@@ -87,7 +102,7 @@ def test_friction_of_detected_contacts_is_refused_by_schemes_without_it(method):
         s.add(ss.PlanarBody(n, mass=1, inertia=0.1, position=[x, 0], velocity=[-x, 0])) for n, x in (("a", 0), ("b", 1))
     ]
     s.add(ss.Collisions("hit", [ss.Sphere(body.point(), 0.1) for body in bodies], friction=0.3))
-    with pytest.raises(MethodError, match=f"'{method}' cannot treat friction"):
+    with pytest.raises(MethodError, match=f"'{method}' cannot treat (friction|contacts that are detected)"):
         solve(s, 0.1, 1e-3, method=method)
 
 

@@ -632,3 +632,85 @@ def test_names_to_keep_and_model_files_are_checked():
             solve(ball, save=save)
     with pytest.raises(ss.ModelError, match="path = 5 must be the path of a model file"):
         ss.from_urdf(5)
+
+
+def spinning():
+    s = ss.System("spinning")
+    ball = s.add(ss.RigidBody("ball", mass=1, inertia=[0.1, 0.1, 0.1], angular_velocity=[0, 0, 1]))
+    return s, ball
+
+
+def test_a_quaternion_of_length_zero_is_no_start():
+    """It was accepted, and the body did not turn."""
+    s, _ = spinning()
+    for method in ("rattle", "moreau", "event-driven"):
+        for p in ([0, 0, 0, 0], [1e-200, 0, 0, 0]):
+            with pytest.raises(ss.InitialStateError, match="the quaternion of 'ball' has length zero"):
+                solve(s, method=method, q0=[0, 0, 0, *p])
+    with ss.stepper(s, dt=1e-2) as sim, pytest.raises(ss.InitialStateError, match="length zero"):
+        sim.reset(q=np.zeros(7))
+    runs = ss.ensemble(s, 0.1, 1e-2, q0=[[0, 0, 0, 1, 0, 0, 0], np.zeros(7)])
+    assert runs.failed.tolist() == [False, True]
+    drops = ss.System("drops")
+    drops.add_many(ss.RigidBody("d", mass=1, inertia=[1, 1, 1]), position=[[0, 0, k] for k in range(3)])
+    q = drops.q_initial.copy()
+    q[17:21] = 0
+    with pytest.raises(ss.InitialStateError, match=r"the quaternion of 'd\[2\]' has length zero"):
+        solve(drops, q0=q)
+
+
+def pair():
+    s = ss.System("pair")
+    a, b = (s.add(ss.PlanarBody(name, mass=1, inertia=0.1, position=[x, 0])) for name, x in (("a", 1), ("b", 3)))
+    return s, a, b
+
+
+def test_a_measure_that_cannot_change_is_refused():
+    """An angle with an axis in the plane was a bare ValueError of NumPy; the others did nothing."""
+    _, a, b = pair()
+    with pytest.raises(ss.ModelError, match="in the plane there is no choice of an axis"):
+        ss.Angle(a, b, axis=[0, 0, 1])
+    with pytest.raises(ss.ModelError, match="it never changes; name two bodies"):
+        ss.Angle(a, a)
+    for make in (
+        lambda: ss.Distance(a.point(), a.point(1, 0)),
+        lambda: ss.Displacement(a.point(), a.point(1, 0), [1, 0]),
+        lambda: ss.SpringDamper("s", b.point(), b.point(1, 0), stiffness=1.0),
+    ):
+        with pytest.raises(ss.ModelError, match="belong to one body, so that it never changes"):
+            make()
+
+
+def test_expressions_as_measures_are_told_how():
+    s, a, _ = pair()
+    with pytest.raises(ss.ModelError, match=r"an expression becomes one by Expression\(\.\.\.\), got"):
+        ss.Motor("m", a.q[0], 1.0)
+    with pytest.raises(ss.ModelError, match="its measure contains a velocity"):
+        s.add(ss.Motor("m", ss.Expression(a.u[0]), 1.0))
+
+
+def test_a_direction_normal_to_the_surface_is_refused():
+    """It was a RuntimeWarning and forces that are not numbers."""
+    s = ss.System("skate")
+    skate = s.add(ss.PointMass("skate", mass=1, position=[0, 0, 0], velocity=[1, 0, 0]))
+    for direction in ([0, 0, 1], [0, 0, -1e-3]):
+        law = ss.OrthotropicCoulomb(0.1, 0.2, direction=direction)
+        with pytest.raises(ss.ModelError, match=r"'ice': the direction .* is normal to the surface; give one along it"):
+            s.add(ss.Contact("ice", skate.point(), ss.Plane([0, 0, 0], [0, 0, 1]), law))
+
+
+def test_active_is_a_switch():
+    for active in (0, False, 0.5, 2):
+        with pytest.raises(ss.ModelError, match=r"active = .* must be a switch or a parameter"):
+            particle(friction=0.1, active=active)
+    particle(friction=0.1, active=True)
+
+
+def test_shapes_that_are_not_detected_name_what_is():
+    _, ball = spinning()
+    for shape, instead in (
+        (ss.Graph(lambda x, y: 0 * x), "HeightField"),
+        (ss.Disk(ss.ground.point(0, 0, 0), [0, 0, 1], 1), "Cylinder"),
+    ):
+        with pytest.raises(ss.ModelError, match=f"are not detected; declare them with Contact, or use a {instead}"):
+            ss.Collisions("c", [ss.Sphere(ball.point(), 0.1), shape])

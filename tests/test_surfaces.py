@@ -8,7 +8,7 @@ import pytest
 import stickslip as ss
 from stickslip.collide import contacts_for, scene_of
 from stickslip.collide.detect import _room_and_contacts
-from stickslip.collide.inside import swallowed
+from stickslip.collide.inside import _crossings, swallowed
 from stickslip.errors import InitialStateError, ModelError
 from stickslip.model.polytopes import hull_faces
 
@@ -369,3 +369,13 @@ def test_a_corner_rests_at_the_bottom_of_a_valley(method):
     solution = ss.solve(s, t_end=0.6, dt=2e-3, method=method, q0=[0, 0.1, 0.3, *turn])
     assert solution.q[-1, 2] > 0.01
     assert np.abs(solution.u[-1]).max() < 0.05
+
+
+def test_an_edge_parallel_to_faces_crosses_none():
+    """Both of its shares are infinite; their sum was a RuntimeWarning, for any prism on a slope of a height field."""
+    triangle = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]])
+    faces = np.array([triangle, triangle + np.array([0, 0, 1])])
+    level, steep = np.array([[0, 1, 0.5], [1, 0, 0.5]]), np.array([[0.2, 0.2, 1.5], [0.2, 0.2, -0.5]])
+    edges, shares = _crossings(np.array([level[0], steep[0]]), np.array([level[1], steep[1]]), faces)
+    assert edges.tolist() == [1, 1]
+    np.testing.assert_allclose(sorted(shares), [0.25, 0.75])

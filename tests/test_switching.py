@@ -165,3 +165,17 @@ def test_two_rules_in_one_step():
         t, x, v = t + tau, x + 0.002, v + a * tau
     tau = 0.5 - t
     assert np.isclose(solution.q[-1, 0], x + v * tau + 1.5 * tau**2, rtol=0, atol=1e-9)
+
+
+def test_a_parameter_that_switches_is_one_or_zero():
+    """It was a factor: with 2, dry friction pushed twice as hard, and forces of a constraint read half their size."""
+    s = ss.System()
+    body = s.add(ss.PointMass("body", mass=1.0, position=[0, 0], velocity=[1, 0]))
+    s.add(ss.Gravity([0, -3.0]))
+    on = s.parameter("on", 1.0)
+    s.add(ss.Friction("pad", ss.Displacement(ss.ground.point(0, 0), body.point(), [1, 0]), force=0.5), active=on)
+    s.constraint(body.q[1], active=on, name="rail")
+    for value, speed, push in ((1.0, 0.95, 3.0), (2.0, 0.95, 3.0), (-0.5, 0.95, 3.0), (0.0, 1.0, 0.0)):
+        solution = ss.solve(s, 0.1, 1e-2, parameters={"on": value}, progress=False)
+        assert np.isclose(solution.u[-1, 0], speed)
+        assert np.isclose(solution["rail.force"][-1], push)

@@ -111,7 +111,7 @@ class Events(ShownAsText, Sequence[Event]):
         Events(all=(), accumulations=(), every=1)
         """
         if kind is not None and kind not in KINDS:
-            raise ValueError(f"there are no events of the kind {kind!r}; there are {', '.join(KINDS)}")
+            raise OptionError(f"there are no events of the kind {kind!r}; there are {', '.join(KINDS)}")
         chosen = tuple(e for e in self.all if kind in (None, e.kind) and contact in (None, e.contact))
         return Events(chosen, tuple(a for a in self.accumulations if contact in (None, a.contact)), self.every)
 

@@ -141,7 +141,7 @@ def _crossings(a: np.ndarray, b: np.ndarray, faces: np.ndarray) -> tuple[np.ndar
         across = np.cross(w, d)  # Cramer's rule for w + s d = y u + z v [Moeller and Trumbore]
         with np.errstate(divide="ignore", invalid="ignore"):
             s, y, z = (x / slope for x in (-(normals * w).sum(2), -(v * across).sum(2), (u * across).sum(2)))
-        through = (s > 0) & (s < 1) & (y > 0) & (z > 0) & (y + z < 1)
+            through = (s > 0) & (s < 1) & (y > 0) & (z > 0) & (y + z < 1)
         edges.append(these[np.nonzero(through)[0]])
         shares.append(s[through])
     return np.concatenate(edges), np.concatenate(shares)

@@ -9,8 +9,10 @@ import numpy as np
 from stickslip.cone import check_projection
 from stickslip.engine.expressions import T
 from stickslip.engine.numbering import Numbering
+from stickslip.engine.stage import once
 from stickslip.engine.watch import law_function
 from stickslip.errors import InitialStateError, ModelError
+from stickslip.model.bodies import turning
 from stickslip.model.declaration import check_law_value
 from stickslip.model.system import System
 
@@ -18,6 +20,7 @@ LAWS = ("mu", "radius", "e_N", "e_F", "coefficients")  # functions whose values 
 LARGEST = np.finfo(float).max
 MASS_RATIO = 1e-30  # below it, the lighter one drops out of the linear systems and would not move
 UNEVEN = 1e7  # masses that differ by more: a stack of three boxes, the top one heavier by 1e8, fails in most schemes
+QUATERNIONS = "quaternions"  # what a model keeps: where they lie
 CONTINUE = "to continue from a solution whose scheme drifts, pass initial_tol="
 
 
@@ -176,6 +179,29 @@ def not_finite(numbering: Numbering, t: float, q: np.ndarray, u: np.ndarray, par
         values = np.array(h(t, *local, parameters[kind.parameters].T)).reshape(kind.type.n_u, len(kind.members))
         out += [numbering.instances[kind.members[k]].name for k in np.flatnonzero(~np.isfinite(values).all(axis=0))]
     return out
+
+
+def check_orientations(numbering: Numbering, q: np.ndarray) -> None:
+    """A quaternion of length zero is no orientation: forces of shapes would not be numbers, and a free body would not turn."""
+    lost = without_orientation(numbering, q[None, :])
+    if lost.any():
+        bodies = [b for b in numbering.model.system.blocks if b.alike == turning()]
+        raise InitialStateError(
+            f"{numbering.model.system.name}: the quaternion of {bodies[int(lost[0].argmax())].name!r} has length zero; "
+            "(1, 0, 0, 0) turns nothing"
+        )
+
+
+def without_orientation(numbering: Numbering, q: np.ndarray) -> np.ndarray:
+    """Which bodies have a quaternion of length zero, for each row of q."""
+    p = q[:, once(numbering.model.kept, QUATERNIONS, lambda: _quaternions(numbering.model.system))]
+    return (p * p).sum(2) == 0
+
+
+def _quaternions(system: System) -> np.ndarray:
+    """Where the quaternions of rigid bodies lie, one row per body."""
+    first = [int(at) for b, at in zip(system.blocks, system.starts["q"], strict=False) if b.alike == turning()]
+    return np.array(first, np.int64)[:, None] + np.arange(3, 7)
 
 
 def check_initial_state(

@@ -331,6 +331,12 @@ def _rigid_kinematics() -> ca.Function:
 
 
 @cache
+def turning() -> str:
+    """What tells blocks of rigid bodies from others: the kinematics of a quaternion."""
+    return _rigid_kinematics().serialize()
+
+
+@cache
 def _gyroscopic() -> ca.Function:
     """-omega x Theta omega, the same way."""
     x, y = ca.SX.sym("omega", 3), ca.SX.sym("Theta", 3, 3)

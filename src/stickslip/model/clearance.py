@@ -60,7 +60,10 @@ class ClearanceJoint(Joint):
         for suffix, m in self.meetings(system):
             tangents: list[np.ndarray] = []
             touch = ContactKinematics(
-                self.name + suffix, m.gap, slip_along(m, outer, tangents), spin_about(m, inner, outer)
+                self.name + suffix,
+                m.gap,
+                slip_along(system, self.name, m, outer, tangents),
+                spin_about(m, inner, outer),
             )
             law.declare(equations, touch)
             self.spots.append(Spot(touch.name, m.place, m.normal, tuple(tangents)))

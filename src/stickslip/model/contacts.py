@@ -36,6 +36,7 @@ __all__ = ["Contact", "Line", "Rolling"]
 
 SHAPES: Any = (Point, Sphere, Capsule, Box, Disk, Cylinder, Ellipsoid, Plane, Graph, Cavity)
 CENTERED = 1e-16  # of the squared clearance, see `inside_circle`
+PARALLEL = 1e-9  # a direction whose share along the surface is smaller is normal to it
 FOOT_ITERATIONS = 6  # of Newton's method for the foot of a sphere on a graph: quadratic, so 1e-3, 1e-6, 1e-12, ...
 
 
@@ -103,7 +104,10 @@ class Contact(Described):
             name = self.name if len(meetings) == 1 else f"{self.name}[{k}]"
             tangents: list[np.ndarray] = []
             law.declare(
-                equations, ContactKinematics(name, m.gap, slip_along(m, second, tangents), spin_about(m, first, second))
+                equations,
+                ContactKinematics(
+                    name, m.gap, slip_along(system, name, m, second, tangents), spin_about(m, first, second)
+                ),
             )
             self.spots.append(Spot(name, m.place, m.normal, tuple(tangents)))
 
@@ -143,10 +147,14 @@ class Rolling(Described):
             raise ModelError(f"rolling {self.name!r}: shapes that touch in several points cannot roll on all of them")
         about = f"the shapes of {self.name!r} do not touch"
         equations.constraint(meetings[0].gap, name=f"{self.name}.touch", about=about)
-        equations.velocity_constraint(slip_along(meetings[0], self.geometry_2.body, [])(None), name=self.name)
+        equations.velocity_constraint(
+            slip_along(system, self.name, meetings[0], self.geometry_2.body, [])(None), name=self.name
+        )
 
 
-def slip_along(m: Meeting, second: Carrier, used: list[np.ndarray]) -> Callable[[Vector | None], np.ndarray]:
+def slip_along(
+    system: System, name: str, m: Meeting, second: Carrier, used: list[np.ndarray]
+) -> Callable[[Vector | None], np.ndarray]:
     """Slip velocity along the tangents, or along a direction of the second body and across it; `used` collects them."""
 
     def slip(direction: Vector | None) -> np.ndarray:
@@ -155,6 +163,12 @@ def slip_along(m: Meeting, second: Carrier, used: list[np.ndarray]) -> Callable[
         else:
             d = second.direction(array(direction))
             along = array(d - dot(d, m.normal) * m.normal)
+            size, left = (np.linalg.norm(system.initial_value(each, binding=False)) for each in (d, along))
+            if left < PARALLEL * size:
+                given = system.initial_value(array(direction), binding=False)
+                raise ModelError(
+                    f"contact {name!r}: the direction {given.tolist()} is normal to the surface; give one along it"
+                )
             along = array(along / norm(along))
             used[:] = [along, cross(m.normal, along)]
         return array([dot(t, m.velocity) for t in used])

@@ -235,6 +235,10 @@ class CopiedCoordinates(Coordinates):
         return self.name in self._family.symbols
 
     @property
+    def alike(self) -> str:
+        return self._family.template.alike
+
+    @property
     def canonical(self) -> bool:
         return self._family.template.canonical
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from stickslip.errors import ModelError
-from stickslip.math import Scalar, Vector, array, atan2, column, cos, cross, dot, norm, sin
+from stickslip.math import Scalar, Vector, array, atan2, column, cos, cross, dot, is_symbolic, norm, sin
 from stickslip.model.frames import (
     Carrier,
     Ground,
@@ -155,8 +155,14 @@ class Angle(Measure):
     def __post_init__(self) -> None:
         for body in (self.body_1, self.body_2):
             instance("angle", "each body", body, Carrier, "a body or the ground")
-        if self.axis is None and 3 in (getattr(body, "dimension", None) for body in (self.body_1, self.body_2)):
-            raise ModelError(f"angle of {self.body_2.name!r} against {self.body_1.name!r}: in space it needs axis=")
+        where = f"angle of {self.body_2.name!r} against {self.body_1.name!r}"
+        if self.body_1 is self.body_2:
+            raise ModelError(f"{where}: it never changes; name two bodies, or ss.ground and a body")
+        dimensions = [getattr(body, "dimension", None) for body in (self.body_1, self.body_2)]
+        if self.axis is None and 3 in dimensions:
+            raise ModelError(f"{where}: in space it needs axis=")
+        if self.axis is not None and 2 in dimensions:
+            raise ModelError(f"{where}: in the plane there is no choice of an axis; leave axis= out")
 
     def quantity(self, system: System, prefix: str) -> Quantity:
         first, second = self.body_1, self.body_2
@@ -187,6 +193,11 @@ class Expression(Measure):
 
     def quantity(self, system: System, prefix: str) -> Quantity:
         value = number(prefix, "its measure", evaluated(f"{prefix}: its measure", self.value))
+        if any(_depends(value, b.u) for b in system.blocks):
+            raise ModelError(
+                f"{prefix}: its measure contains a velocity, but is a function of t and q; what acts on a velocity is a "
+                "force of system.force(), or a system.velocity_constraint()"
+            )
         speed = rate(system, value)
         touched = [array(b.u) for b in system.blocks if _depends(speed, b.u)]
         return Quantity(speed, np.concatenate([np.zeros(0, object), *touched]), value)
@@ -200,7 +211,10 @@ def _depends(expression: Any, u: Any) -> bool:
 
 def along(where: str, measure: Any) -> Measure:
     """A measure, or a complaint that it is none."""
-    return instance(where, "what it acts along", measure, Measure, "a measure such as joint.angle or Distance(p, q)")
+    such_as = "a measure such as joint.angle or Distance(p, q)"
+    if not isinstance(measure, Measure) and is_symbolic(measure):
+        such_as += "; an expression becomes one by Expression(...)"
+    return instance(where, "what it acts along", measure, Measure, such_as)
 
 
 def _two_points(what: str, *points: Any) -> None:
@@ -208,6 +222,8 @@ def _two_points(what: str, *points: Any) -> None:
         instance(what, f"point_{k}", point, Point, "a point, such as body.point() or ground.point(0, 0)")
     if points[0].dimension != points[1].dimension:
         raise ModelError(f"{what}: {points[0]} and {points[1]} do not live in the same space")
+    if points[0].body is points[1].body:
+        raise ModelError(f"{what}: {points[0]} and {points[1]} belong to one body, so that it never changes")
 
 
 def evaluated(what: str, function: Callable[..., Any] | Scalar, **arguments: Any) -> Any:

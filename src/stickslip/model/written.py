@@ -198,14 +198,19 @@ class WrittenEquations(StateSpace):
         return symbol
 
     def _active(self, active: Any, where: str) -> ca.SX:
-        """`active=`: a switch, or another expression of parameters."""
+        """`active=`: a switch, or another expression of parameters, as 1 or 0: a 2 would double forces of dry friction."""
         value = _scalar(active, f"{where}: active")
+        if value.is_constant() and float(value) != 1:
+            raise ModelError(
+                f"{where}: active = {active!r} must be a switch or a parameter, see system.switch; what is never there is "
+                "left out"
+            )
         if not self.is_constant(value):
             raise ModelError(
                 f"{where}: active= must be a switch or a parameter, not an expression of the state; declare the rule with "
                 "system.switch(name, on=expression)"
             )
-        return value
+        return value != 0
 
     @property
     def _named_q(self) -> list[ca.SX]:

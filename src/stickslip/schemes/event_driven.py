@@ -196,6 +196,7 @@ class EventDriven(Scheme):
         unknowns={"motion": "n_u + n_P", "choice": "n_u + n_P", "impact": "n_u + n_P"},
         levels=("position", "velocity", "acceleration"),
         contact_level="position",
+        detected=False,
         equal_steps="it has events instead of steps",
     )
 

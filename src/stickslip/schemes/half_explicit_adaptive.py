@@ -74,6 +74,7 @@ class HalfExplicitAdaptive(VelocityLevel):
         levels=("velocity",),
         contact_level="velocity",
         stable_to=2.0,
+        detected=False,
     )
     carry = CARRY
     extra = SPLIT

@@ -62,6 +62,7 @@ class SchatzmanPaoli(Scheme):
         symmetric=True,
         friction=False,
         general_kinematics=False,
+        detected=False,
         equal_steps="its impact law joins two steps of equal length",
     )
     carry: ClassVar[Carry] = {Q_0: Q_1, U_0: U_1, W_0: W_1}

@@ -40,6 +40,7 @@ class Facts:
     levels: of "position", "velocity", "acceleration", where bilateral constraints are met to the tolerance.
     stable_to: omega dt up to which an undamped oscillation keeps its size; 0: it always grows, None: it never does.
     equal_steps: why steps cannot be subdivided, if they cannot.
+    detected: whether it follows contacts that are found while it moves.
     contact_level: where closed contacts are met. symmetric, variational: of the scheme for smooth motion.
     """
 
@@ -54,6 +55,7 @@ class Facts:
     contacts: bool = True
     friction: bool = True
     general_kinematics: bool = True
+    detected: bool = True
     contact_order: int | None = None
     sliding_order: int | None = None
     rolling_order: int | None = None

@@ -10,11 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from stickslip.engine.check import LAWS, check_initial_state, check_laws, check_mass, highest_frequency, laws_hold
+from stickslip.engine.check import (
+    LAWS,
+    check_initial_state,
+    check_laws,
+    check_mass,
+    check_orientations,
+    highest_frequency,
+    laws_hold,
+)
 from stickslip.engine.derive import Model
 from stickslip.engine.observe import observe
 from stickslip.engine.stage import once
 from stickslip.errors import MethodError, StabilityWarning
+from stickslip.model.collisions import collisions_of
 from stickslip.schemes import METHODS, Scheme
 from stickslip.solve.prepared import Prepared
 
@@ -35,6 +44,7 @@ def check_start(
 ) -> None:
     """Mass matrix, laws, stability and the initial state; `tol` is None where a run continues, which may have drifted."""
     numbering = ready.numbering
+    check_orientations(numbering, q)
     _once(ready, ("M",), t, q, values, partial(check_mass, numbering, t, q, values))
     for law in LAWS:
         _once(ready, (law,), t, q, values, partial(_check_law, ready, law, t, q, values))
@@ -99,15 +109,24 @@ def checked_parameters(ready: Prepared) -> frozenset[str]:
 
 def check_capability(scheme: Scheme, model: Model, contacts: bool = False, friction: bool = False) -> None:
     """The scheme can treat what the system has, and the contacts and the friction that a scene may add."""
+    scene = collisions_of(model.system)
     needs = {
         "contacts": contacts or any(part.type.n["N"] for part in model.parts),
         "friction": friction or any(part.type.frictions for part in model.parts),
         "general_kinematics": not once(model.kept, CANONICAL, lambda: all(b.canonical for b in model.system.blocks)),
+        "detected": scene is not None,
     }
-    words = {"contacts": "contacts", "friction": "friction", "general_kinematics": "kinematics other than qdot = u"}
+    words = {
+        "contacts": "contacts",
+        "friction": "friction",
+        "general_kinematics": "kinematics other than qdot = u",
+        "detected": "contacts that are detected",
+    }
     for need, wanted in needs.items():
         if wanted and not getattr(scheme.facts, need):
-            able = [n for n, s in METHODS.items() if all(getattr(s().facts, k) for k, v in needs.items() if v)]
+            found = {"contacts": scene is not None, "friction": scene is not None and scene.frictional}
+            asked = [k for k, v in needs.items() if v or found.get(k)]
+            able = [n for n, s in METHODS.items() if all(getattr(s().facts, k) for k in asked)]
             default = type(scheme)().options
             changed = ", ".join(f"{k}={v!r}" for k, v in scheme.options.items() if v != default[k])
             method = f"{scheme.name!r} with {changed}" if changed else f"{scheme.name!r}"

@@ -25,7 +25,6 @@ SMALLEST = 8  # contacts that a room holds
 PER_BODY = 3  # contacts of a heap
 GROWTH = 64  # of a room, up to a heap
 GIVEN = ("open_0",)  # fields of a new contact that say that it was open
-ABLE = "rattle, moreau, theta, lobatto, generalized-alpha and half-explicit can"
 
 
 @cache
@@ -56,7 +55,7 @@ def program_with_rooms(
             detected.append(Detected(part, len(columns_of(kind)), columns, capacity))
         program: Program = scheme.compile(model, detected)
         if program.decides_step:
-            raise MethodError(f"method {scheme.name!r} cannot follow contacts that are detected; {ABLE}")
+            raise MethodError(f"method {scheme.name!r} chooses its steps, and cannot follow contacts that are detected")
         for each in program.memory:
             if each.space in (Space.N, Space.F) and "." not in each.name and each.name not in GIVEN:
                 raise MethodError(

@@ -27,7 +27,7 @@ from stickslip.model.collisions import collisions_of
 from stickslip.model.system import System
 from stickslip.patience import Abandoned
 from stickslip.schemes import Scheme
-from stickslip.solve.contact_rooms import ABLE, CODES, GIVEN, enough, places_of_a_step, program_with_rooms
+from stickslip.solve.contact_rooms import CODES, GIVEN, enough, places_of_a_step, program_with_rooms
 from stickslip.solve.contact_search import KEPT, MANY_BODIES, PLACES, ContactSearch
 from stickslip.solve.detection import detection_of
 from stickslip.solve.found import ContactTable
@@ -53,7 +53,9 @@ class DetectingRun(ProgramRun):
         if collisions is None:
             raise ModelError(f"{system.name}: there is nothing to detect; it has no Collisions")
         if type(scheme).compile is not Scheme.compile:
-            raise MethodError(f"method {scheme.name!r} cannot follow contacts that are detected; {ABLE}")
+            raise MethodError(
+                f"method {scheme.name!r} is not a program of stages, and cannot follow contacts that are detected"
+            )
         self.system, self.scheme, self.collisions = system, scheme, collisions
         self._detection = detection = detection_of(system, collisions)
         self.labels, self._calls = detection.labels, detection.calls

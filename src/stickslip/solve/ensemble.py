@@ -12,7 +12,15 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from stickslip.engine.check import LAWS, check_initial_state, check_laws, check_mass, laws_hold
+from stickslip.engine.check import (
+    LAWS,
+    check_initial_state,
+    check_laws,
+    check_mass,
+    check_orientations,
+    laws_hold,
+    without_orientation,
+)
 from stickslip.engine.fields import Q_0, U_0
 from stickslip.engine.layout import slices
 from stickslip.engine.limits import RangeRows
@@ -309,6 +317,8 @@ def _refused(
     off = [np.abs(seen[name]).max(axis=1, initial=0.0) for name in ("g", "g_dot", "gamma")]
     off.append(-seen["gap"].min(axis=1, initial=0.0))
     refused = ~(np.max(off, axis=0) <= tolerance)  # what is not a number is refused as well
+    refused |= without_orientation(numbering, q).any(1)
     if len(q) == 1 and refused[0]:
+        check_orientations(numbering, q[0])
         check_initial_state(seen, partial(labels_of_rows, ready), numbering, tolerance)
     return refused
