@@ -71,7 +71,7 @@ def _point(scene: Scene, i: int) -> str:
 def _vertices(scene: Scene, room: Room, i: int) -> np.ndarray:
     """Vertices of a shape; of an outline the ends of its pieces."""
     outline = scene.dimension == 2 and scene.shapes[i, KIND] == MESH
-    x = _sides(scene, room, i)[0] if outline else room.points[slice(*scene.shapes[i, [VERTEX_0, VERTEX_1]]), :3]
+    x = sides(scene, room, i)[0] if outline else room.points[slice(*scene.shapes[i, [VERTEX_0, VERTEX_1]]), :3]
     return x[:: max(1, len(x) // FEW)]
 
 
@@ -95,7 +95,7 @@ def _deepest_vertex(scene: Scene, room: Room, i: int, j: int) -> tuple[np.ndarra
 
 def _box(scene: Scene, room: Room, j: int) -> tuple[np.ndarray, np.ndarray]:
     """The low and the high corner of a box around a mesh, a polyhedron, or what is bounded by an outline."""
-    x = _triangles(scene, room, j).reshape(-1, 3) if scene.dimension == 3 else np.vstack(_sides(scene, room, j))
+    x = _triangles(scene, room, j).reshape(-1, 3) if scene.dimension == 3 else np.vstack(sides(scene, room, j))
     return x.min(axis=0), x.max(axis=0)
 
 
@@ -108,7 +108,7 @@ def _deepest_edge(scene: Scene, room: Room, i: int, j: int) -> tuple[np.ndarray,
     if scene.dimension == 3:
         edge, share = _crossings(a, b, _triangles(scene, room, j))
     else:
-        edge, share = _crossings_of_sides(a, b, *_sides(scene, room, j))
+        edge, share = _crossings_of_sides(a, b, *sides(scene, room, j))
     if not edge.size:
         return None
     places = []
@@ -173,7 +173,7 @@ def _edges(scene: Scene, room: Room, i: int) -> tuple[np.ndarray, np.ndarray]:
     """Both ends of the edges of a shape, moved towards its middle by very little, so that they do not run along faces."""
     middle = room.points[scene.shapes[i, MIDDLE], :3]
     if scene.dimension == 2 and scene.shapes[i, KIND] != ROD:
-        a, b = _sides(scene, room, i, BAY)  # the chord of a bay lies outside
+        a, b = sides(scene, room, i, BAY)  # the chord of a bay lies outside
         return a + CLEAR * (middle - a), b + CLEAR * (middle - b)
     if scene.shapes[i, KIND] == MESH:
         corners = scene.surfaces.facets[scene.shapes[i, FACE_0] : scene.shapes[i, FACE_1], CORNERS : CORNERS + 3]
@@ -221,7 +221,7 @@ def _winding(scene: Scene, room: Room, j: int, x: np.ndarray) -> np.ndarray:
     """How often a surface goes around places: 1 inside, 0 outside."""
     if scene.dimension == 3:
         return _turns(_triangles(scene, room, j), x)
-    a, b = _sides(scene, room, j)
+    a, b = sides(scene, room, j)
     out = np.zeros(len(x))
     for k, place in enumerate(x):
         p, q = a - place, b - place
@@ -247,7 +247,7 @@ def _depth(scene: Scene, room: Room, j: int, x: np.ndarray) -> np.ndarray:
         return _far_from_triangles(_triangles(scene, room, j), x)
     if scene.shapes[j, KIND] == MESH:
         return _below_outline(room, _pieces(scene, j), x)
-    begin, end = _sides(scene, room, j)
+    begin, end = sides(scene, room, j)
     return np.array([_far_from_segments(begin, end - begin, place).min() for place in x])
 
 
@@ -297,16 +297,18 @@ def _pieces(scene: Scene, j: int) -> np.ndarray:
     return np.asarray(scene.surfaces.facets[scene.shapes[j, FACE_0] : scene.shapes[j, FACE_1]])
 
 
-def _sides(scene: Scene, room: Room, j: int, without: int = CORNER) -> tuple[np.ndarray, np.ndarray]:
-    """Begin and end of the sides of a polygon, or of the pieces of an outline but one kind; none of round shapes."""
+def sides(scene: Scene, places: Room | Scene, j: int, without: int = CORNER) -> tuple[np.ndarray, np.ndarray]:
+    """Begin and end of the sides of a polygon, or of the pieces of an outline but one kind; none of round shapes. With `scene`
+    as places those at home, in the frame of its body.
+    """
     if scene.shapes[j, KIND] == MESH:
         pieces = _pieces(scene, j)
-        return _ends(room, pieces[pieces[:, PIECE] != without])
+        return _ends(places, pieces[pieces[:, PIECE] != without])
     first, last = scene.shapes[j, [FACE_0, FACE_1]] if scene.shapes[j, KIND] == SOLID else (0, 0)
     corners = np.array([scene.loop[begin:end] for _, begin, end, *_ in scene.parts[first:last]], np.int64).reshape(
         -1, 2
     )
-    return room.points[corners[:, 0], :3], room.points[corners[:, 1], :3]
+    return places.points[corners[:, 0], :3], places.points[corners[:, 1], :3]
 
 
 def _ends(places: Room | Scene, pieces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
