@@ -23,7 +23,7 @@ def turned(p: np.ndarray) -> np.ndarray:
     return np.eye(3) + 2 * w * K + 2 * K @ K
 
 
-def ball_and_rod(*, restitution: float = 0.0) -> ss.System:
+def ball_and_rod(*, restitution: float = 0.0, further=lambda system: []) -> ss.System:
     """A ball flies past the edge of a square rod, against the face behind it: 20 mm per step, a rod of 10 mm."""
     s = ss.System("ball and rod")
     ball = s.add(
@@ -32,7 +32,7 @@ def ball_and_rod(*, restitution: float = 0.0) -> ss.System:
     a = np.pi / 4
     turn = np.array([[np.cos(a), -np.sin(a), 0], [np.sin(a), np.cos(a), 0], [0, 0, 1]])
     rod = ss.Box(ss.ground.frame([0, 0, 0], turn), [0.01, 0.01, 0.1])
-    s.add(ss.Collisions("contacts", [ball, rod], restitution=restitution))
+    s.add(ss.Collisions("contacts", [ball, rod, *further(s)], restitution=restitution))
     return s
 
 
@@ -74,6 +74,19 @@ def test_a_ball_that_misses_an_edge_meets_the_face_behind_it(method):
 def test_it_leaves_the_face_with_restitution():
     solution = ss.solve(ball_and_rod(restitution=1.0), t_end=0.02, dt=2e-3)
     assert np.allclose(solution.u[-1, :3], [0, 10, 0], atol=1e-8)
+
+
+@pytest.mark.parametrize("shape", ["ball", "box"])
+def test_what_turns_elsewhere_hides_nothing(shape):
+    """How far the way of a turning body is from straight is unknown for this body, and for no other one."""
+    far = ss.ground.frame([100, 0, 0])
+    shapes = {"ball": ss.Sphere(ss.ground.point(100, 0, 0), 0.5), "box": ss.Box(far, [0.5, 0.5, 0.5])}
+
+    def spinning(system):
+        return [system.add(ss.solid("spinning", shapes[shape], density=1000, angular_velocity=[0, 0, 400]))]
+
+    solution = ss.solve(ball_and_rod(further=spinning), t_end=0.02, dt=2e-3)
+    assert np.allclose(solution.u[-1, :3], [5, 5, 0], atol=1e-8)
 
 
 def test_a_disc_that_is_thrown_past_the_corner_of_a_wall_in_the_plane_hits_its_side():
@@ -132,8 +145,9 @@ def test_a_run_that_is_continued_takes_the_same_ways():
 def test_what_cannot_be_held_apart_is_told(monkeypatch):
     monkeypatch.setattr(importlib.import_module("stickslip.solve.missed"), "ROUNDS", 0)
     told = r"'ball' and 'ground' overlap by .* in a step of 0.002 bodies move so far"
-    with pytest.warns(ss.TunnellingWarning, match=told):
+    with pytest.warns(ss.TunnellingWarning, match=told) as warned:
         ss.solve(ball_and_rod(), t_end=0.02, dt=2e-3)
+    assert [each.filename for each in warned] == [__file__]  # the line that asked for the run
 
 
 def test_half_a_turn_beside_a_wall_is_told():
@@ -143,6 +157,33 @@ def test_half_a_turn_beside_a_wall_is_told():
     s.add(ss.Collisions("contacts", [blade, ss.Line([0, -0.05], [0, 1])]))
     with pytest.warns(ss.TunnellingWarning, match=r"'blade' turns by .* rad beside .* in a step of 0.002 bodies turn"):
         ss.solve(s, t_end=0.004, dt=2e-3)
+
+
+@pytest.mark.parametrize(
+    "shape, motion",
+    [
+        (ss.Sphere(ss.ground.point(0, 0.05), 0.05), {"velocity": [40, 0], "angular_velocity": -800}),
+        (ss.Box(ss.ground.frame([0, 5]), [0.2, 0.01]), {"angular_velocity": 1500}),
+    ],
+)
+def test_a_disc_that_rolls_and_a_blade_beside_nothing_miss_nothing(shape, motion):
+    s = ss.System("turning")
+    s.add(ss.Gravity([0, -9.81]))
+    turning = s.add(ss.solid("turning", shape, density=1000, **motion))
+    stone = s.add(ss.solid("stone", ss.Box(ss.ground.frame([1, 0.05]), [0.1, 0.1]), density=1000))
+    s.add(ss.Collisions("contacts", [turning, stone, ss.Box(ss.ground.frame([0, -0.5]), [10, 1])], friction=0.3))
+    solution = ss.solve(s, t_end=0.01, dt=2e-3)  # no warning
+    assert abs(solution.q[-1, 2] - solution.q[0, 2]) > 7
+
+
+def test_half_of_the_thickness_of_a_curve_is_not_the_radius_of_an_arc():
+    around = np.linspace(0, 2 * np.pi, 80, endpoint=False)
+    s = ss.System("curves")
+    body = s.add(ss.PlanarBody("body", mass=1, inertia=1))
+    sizes = [(0.8, 0.4), (0.4, 0.8), (0.05, 0.005)]
+    curves = [ss.ClosedCurve(body, np.column_stack([a * np.cos(around), b * np.sin(around)])) for a, b in sizes]
+    s.add(ss.Collisions("contacts", [*curves, ss.Line([0, -1], [0, 1])]))
+    assert np.allclose(half_thickness(scene_of(s, collisions_of(s)))[:-1], [0.4, 0.4, 0.005], rtol=1e-3)
 
 
 def test_half_of_the_thickness_of_shapes():

@@ -223,6 +223,85 @@ def test_what_begins_inside_a_mesh_is_named_and_how_deep(around, shape, words):
         solve(s, 0.1, 1e-3)
 
 
+def oval(body, a: float, b: float) -> ss.ClosedCurve:
+    around = np.linspace(0, 2 * np.pi, 40, endpoint=False)
+    return ss.ClosedCurve(body, np.column_stack([a * np.cos(around), b * np.sin(around)]))
+
+
+@pytest.mark.parametrize(
+    "around, shape, words",
+    [
+        (
+            oval(ss.ground, 1, 0.5),
+            lambda b: oval(b, 0.1, 0.05),
+            "'body' begins inside 'ground': a point of its rim is 0.4",
+        ),
+        (
+            ss.Box(ss.ground, [2, 1]),
+            lambda b: oval(b, 0.1, 0.05),
+            "'body' begins inside 'ground': a point of its rim is 0.5",
+        ),
+        (oval(ss.ground, 1, 0.1), lambda b: oval(b, 0.1, 1), "a point of its rim is 0.099"),
+        (
+            oval(ss.ground, 0.5, 0.5),
+            lambda b: ss.Capsule(b.point(-2, 0), b.point(2, 0), 0.01),
+            "an edge of 'body' is 0.5 below the surface of 'ground'",
+        ),
+        (
+            ss.SimplePolygon(ss.ground, [(-2, -0.1), (2, -0.1), (2, 0.1), (-2, 0.1)]),
+            lambda b: ss.Box(b, [0.2, 1]),
+            "an edge of 'body' is 0.1 below the surface of 'ground'",
+        ),
+        (
+            oval(ss.ground, 0.1, 0.1),
+            lambda b: ss.Ellipsoid(b.frame([0.25, 0]), [0.3, 0.2]),
+            "'ground' begins inside 'body'",
+        ),
+    ],
+)
+def test_outlines_that_are_inside_or_go_through_are_named(around, shape, words):
+    """Where none of their corners is inside of the other one, or where they have none."""
+    s = ss.System("through")
+    body = s.add(ss.PlanarBody("body", mass=1, inertia=1))
+    s.add(ss.Collisions("touch", [shape(body), around]))
+    with pytest.raises(InitialStateError, match=words):
+        solve(s, 0.1, 1e-3)
+
+
+def test_a_peg_in_a_groove_begins_beside_it():
+    """The inner corners of a groove touch what lies in it: they are not inside of it, however one rounds."""
+    groove = [(-2, -1), (2, -1), (2, 2), (1, 2), (1, 0), (-1, 0), (-1, 2), (-2, 2)]
+    flat = ss.SimplePolygon(ss.ground, groove), ss.SimplePolygon(ss.ground, [(-1, -1), (1, -1), (1, 1), (-1, 1)])
+    p, faces = extruded(groove, 2.0)
+    solid = (
+        ss.TriangleMesh(ss.ground, p, faces),
+        ss.TriangleMesh(ss.ground, corners([2, 2, 2]), triangles(corners([2, 2, 2]))),
+    )
+    for down, (around, peg) in (([0, -G], flat), ([0, 0, -G], solid)):
+        s = ss.System("groove")
+        s.add(ss.Gravity(down))
+        above = (-np.sign(down)).tolist()
+        body = s.add(ss.solid("peg", peg, density=1, position=above))
+        s.add(ss.Collisions("touch", [body, around]))
+        solution = solve(s, 0.01, 1e-3)
+        np.testing.assert_allclose(solution.q[-1, : len(down)], above, atol=1e-8)
+
+
+def test_what_hangs_between_a_bay_and_its_chord_is_outside():
+    around = np.linspace(0, 2 * np.pi, 60, endpoint=False)
+    r = 1 + 0.4 * np.cos(2 * around)
+    s = ss.System("saddle")
+    body = s.add(ss.PlanarBody("body", mass=1, inertia=1))
+    saddle = ss.ClosedCurve(ss.ground, np.column_stack([r * np.cos(around), r * np.sin(around)]), pieces=20)
+    tip = ss.ConvexPolygon(body, [(0, 0), (0.05, 0.3), (-0.05, 0.3)])
+    s.add(ss.Collisions("touch", [tip, saddle], skin=0.1))
+    for x in np.linspace(-0.1, 0.1, 21):
+        far = solve(s, 1e-3, 1e-3, q0=[x, 0.65, 0])  # the tip has the least gap
+        gap = far.contacts.at(1).gap.min()
+        near = solve(s, 1e-3, 1e-3, q0=[x, 0.65 - 0.9 * gap, 0])
+        assert 0 < near.contacts.at(1).gap.min() < gap
+
+
 def inside(around, shape):
     s = ss.System("inside")
     carrier = s.add(ss.RigidBody("body", mass=1, inertia=[1, 1, 1]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -53,6 +55,14 @@ class CacheWarning(UserWarning):
 
 class TunnellingWarning(UserWarning):
     """A body moves farther in a step than it is thick, with a scheme that does not look ahead at positions."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the line outside of this package that led here."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("stickslip."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 class NoDerivativeError(StickslipError):

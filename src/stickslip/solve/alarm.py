@@ -11,7 +11,6 @@ than before by more than IMPACT, what the potential changed by, and what energy 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,7 +18,7 @@ import numpy as np
 
 from stickslip.engine.jams import JAMMED
 from stickslip.engine.observe import KINETIC, POTENTIAL, energies
-from stickslip.errors import EnergyWarning, ImpactWarning
+from stickslip.errors import EnergyWarning, ImpactWarning, warn
 from stickslip.model.system import System
 from stickslip.solution import Solution
 from stickslip.solve.flows import OUTSIDE, work_of_contacts, work_of_steps
@@ -45,7 +44,7 @@ def energy_alarm(solution: Solution, system: System) -> None:
             f"{rise}. The result of method {method!r} is not to be trusted from there on; take a smaller dt or another method "
             "(energy_alarm=False silences this)"
         )
-        warnings.warn(message, EnergyWarning, stacklevel=4)
+        warn(message, EnergyWarning)
 
 
 def unexplained_rise(solution: Solution, system: System) -> str:
@@ -96,12 +95,11 @@ def warn_of_jams(run: Any, told: float | None = None) -> float | None:
     first: float | None = getattr(run, "jammed_at", None)
     if first is not None and told is None:
         count = run.rescued_by.get(JAMMED, 0)
-        warnings.warn(
+        warn(
             f"contacts jam: friction holds what restitution asks to separate, first in the step to t = {first:.6g}, in {count} "
             "stages in all. No solution was found there but without the restitution of these contacts. Less friction or "
             "restitution=0 avoids this",
             ImpactWarning,
-            stacklevel=4,
         )
     return first
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -22,7 +21,7 @@ from stickslip.engine.check import (
 from stickslip.engine.derive import Model
 from stickslip.engine.observe import observe
 from stickslip.engine.stage import once
-from stickslip.errors import MethodError, StabilityWarning
+from stickslip.errors import MethodError, StabilityWarning, warn
 from stickslip.model.collisions import collisions_of
 from stickslip.schemes import METHODS, Scheme
 from stickslip.solve.prepared import Prepared
@@ -143,10 +142,9 @@ def _check_stability(scheme: Scheme, stable_to: float, dt: float, omega: float) 
     """
     limit = max(stable_to, 2.0)
     if omega * dt > limit:
-        warnings.warn(
+        warn(
             f"dt = {dt:g} is too large for method {scheme.name!r}, whose forces are explicit: the highest frequency of the "
             f"system at the start is omega = {omega:.3g} 1/s and its amplitude grows for dt > {limit / omega:.2g}; "
             "take a smaller dt, or method='theta' or 'generalized-alpha'",
             StabilityWarning,
-            stacklevel=5,
         )

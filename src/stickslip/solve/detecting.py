@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -107,13 +106,20 @@ class DetectingRun(ProgramRun):
 
     def _one_step(self, u_0: np.ndarray) -> Rows:
         if self._missed is not None and self._missed.may(u_0, self.clock.step):
-            return self._missed.step(self, partial(ProgramRun.step, self, 1))
+            return self._missed.step(self, self._advance)
         self.detect()
         try:
-            return super().step(1)
+            return self._advance()
         except Abandoned:
             self.search.take_frames_back()
             raise
+
+    def _advance(self) -> Rows:
+        """One step with the contacts that were found."""
+        rows = super().step(1)
+        if self.failure is None and not len(rows.results):
+            raise Abandoned  # it was given up while it was subdivided
+        return rows
 
     def detect(self, further: np.ndarray | None = None) -> None:
         """Find the contacts of the next step; `further` ones are added, see `solve.missed`."""

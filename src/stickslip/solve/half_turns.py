@@ -6,7 +6,6 @@ rate, and by how much their force changes with a whole turn, which is nothing fo
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,7 +13,7 @@ import casadi as ca
 import numpy as np
 
 from stickslip.engine.evaluate import evaluate
-from stickslip.errors import AngleWarning
+from stickslip.errors import AngleWarning, warn
 from stickslip.math import column
 from stickslip.model.readings import Reading
 from stickslip.model.system import System
@@ -46,10 +45,9 @@ def warn_of_half_turns(ready: Prepared, system: System, solution: Solution, valu
         if jumps.any():
             first = min(first, (float(solution.t[1 + int(jumps.argmax())]), name))
     if first[1]:
-        warnings.warn(
+        warn(
             f"{first[1]}: its angle passes half a turn at t = {first[0]:.6g}. In space an angle is known only between -pi and "
             "pi: the force jumps there, and the motion after it is not that of a spring or stop that counts turns, as those in "
             "the plane do",
             AngleWarning,
-            stacklevel=4,
         )

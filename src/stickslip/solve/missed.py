@@ -8,7 +8,6 @@ they touch, added to the contacts of the step, and the step is repeated with the
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
 from itertools import pairwise
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from stickslip.errors import TunnellingWarning
+from stickslip.errors import TunnellingWarning, warn
 from stickslip.patience import Abandoned
 
 if TYPE_CHECKING:
@@ -56,6 +55,7 @@ class Missed:
         own = np.full(len(scene.bodies), np.inf)
         np.minimum.at(own, scene.shapes[:, 1], self._thin)
         self._own, self._thinnest = own[self._moving], float(self._thin.min(initial=np.inf))
+        self._arms = turning_arms(scene)
         self._places: Any = None  # made when they are needed: where poses are looked at
 
     def at(self, exact: float) -> Missed:
@@ -95,13 +95,19 @@ class Missed:
         if overlap is not None:
             first, second = (self._labels[k] for k in overlap.pair)
             self._warn(run, f"{first!r} and {second!r} overlap by {overlap.depth:.3g} on their way", "move")
-        elif run.failure is None and run.search.keys():
+        elif run.failure is None:
             turn = self._turns(self._aligned(q_0, run.row[1 : 1 + n]) - q_0)
+            turn[(self._arms[self._moving] == 0.0) | ~np.isin(self._moving, self._beside(run.search.keys()))] = 0.0
             if turn.max(initial=0.0) > FARTHEST_TURN:
                 body = self._moving[int(turn.argmax())]
                 name = self._labels[int(np.flatnonzero(self._scene.shapes[:, 1] == body)[0])]
                 self._warn(run, f"{name!r} turns by {turn.max():.3g} rad beside another shape", "turn")
         return rows
+
+    def _beside(self, keys: set[tuple[int, ...]]) -> np.ndarray:
+        """Bodies of these contacts."""
+        pairs, count = np.array([key[0] for key in keys], np.int64), len(self._scene.shapes)
+        return np.asarray(self._scene.shapes[np.concatenate([pairs // count, pairs % count]), 1])
 
     def _again(self, run: Any, kept: tuple, counts: Any, further: np.ndarray, advance: Callable[[], Rows]) -> Rows:
         """The same step, with further contacts."""
@@ -118,7 +124,7 @@ class Missed:
         speed = np.linalg.norm(u[bodies[:, 3][:, None] + np.arange(d)], axis=1)
         turning = np.flatnonzero(bodies[:, 0] != TRANSLATING)
         spins = u[bodies[turning, 3][:, None] + d + np.arange(1 if d == 2 else 3)]
-        speed[turning] += np.linalg.norm(spins, axis=1) * self._scene.arms[self._moving[turning]]
+        speed[turning] += np.linalg.norm(spins, axis=1) * self._arms[self._moving[turning]]
         return np.asarray(speed)
 
     # -- the way of a step -----------------------------------------------------------------------------------------------
@@ -133,7 +139,7 @@ class Missed:
             # Contacts that the step knows count at its end only: their features may be places on edges, which move.
             limit, others = (DEEP_BETWEEN, known) if share < 1.0 else (DEEP, set())
             worst = self._worst(
-                self._look(q_0 + share * change), others, limit, self._exact + (bend if share < 1.0 else 0.0)
+                self._look(q_0 + share * change), others, limit, bend if share < 1.0 else np.zeros_like(bend)
             )
             if worst is None:
                 continue
@@ -141,7 +147,7 @@ class Missed:
             others, low, high = known - {self._key(worst)}, before, share
             for _ in range(HALVINGS):
                 middle = (low + high) / 2
-                if self._worst(self._look(q_0 + middle * change), others, DEEP, self._exact, pair) is None:
+                if self._worst(self._look(q_0 + middle * change), others, DEEP, np.zeros_like(bend), pair) is None:
                     low = middle
                 else:
                     high = middle
@@ -155,20 +161,23 @@ class Missed:
         rows: np.ndarray,
         known: set[tuple[int, ...]],
         limit: float,
-        bend: float,
+        bend: np.ndarray,
         pair: tuple[int, int] | None = None,
     ) -> np.ndarray | None:
         """Of contacts that are not known, or those of one pair, the deepest, if it is deeper than this share of the half
-        thickness, and a length.
+        thickness, the bends of the ways of both bodies, and what gaps miss.
         """
-        worst: np.ndarray | None = None
-        for row in rows:
-            own, depth = self._pair(row), -float(row[5])
-            if (pair is not None and own != pair) or depth <= limit * min(self._thin[list(own)]) + bend:
-                continue
-            if (worst is None or row[5] < worst[5]) and self._key(row) not in known:
-                worst = row
-        return worst
+        shapes, depth = rows[:, :2].astype(int), -rows[:, 5]
+        deep = depth > limit * self._thin[shapes].min(axis=1) + self._exact + bend[self._scene.shapes[shapes, 1]].sum(
+            axis=1
+        )
+        if pair is not None:
+            deep &= (np.sort(shapes, axis=1) == pair).all(axis=1)
+        which = np.flatnonzero(deep)
+        for k in which[np.argsort(-depth[which], kind="stable")].tolist():
+            if self._key(rows[k]) not in known:
+                return np.asarray(rows[k])
+        return None
 
     @staticmethod
     def _pair(row: np.ndarray) -> tuple[int, int]:
@@ -191,12 +200,13 @@ class Missed:
                 out[turn] *= -1.0
         return out
 
-    def _ways(self, change: np.ndarray) -> tuple[np.ndarray, float]:
-        """How far a point of each moving body can have come; how far from the straight line between."""
-        angle, arms = self._turns(change), self._scene.arms[self._moving]
+    def _ways(self, change: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How far a point of each moving body can have come; how far from the straight line between, for all bodies."""
+        angle, arms, bend = self._turns(change), self._arms[self._moving], np.zeros(len(self._scene.bodies))
         first = self._scene.bodies[self._moving, 2]
         way = np.linalg.norm(change[first[:, None] + np.arange(self._dimension)], axis=1) + angle * arms
-        return way, float((angle**2 * arms / 8).max(initial=0.0))
+        bend[self._moving] = angle**2 * arms / 8
+        return way, bend
 
     def _turns(self, change: np.ndarray) -> np.ndarray:
         """By which angle each moving body turns."""
@@ -268,11 +278,10 @@ class Missed:
         if self._warned:
             return
         self._warned = True
-        warnings.warn(
+        warn(
             f"at t = {run.t:.6g} {what}: in a step of {run.clock.step:g} bodies {do} so far that contacts may be missed. Take "
             "a smaller dt",
             TunnellingWarning,
-            stacklevel=7,
         )
 
 
@@ -287,27 +296,43 @@ def missed_in(scene: Scene, labels: Sequence[str], exact: float) -> Missed | Non
     return None if np.isin(scene.shapes[:, KIND], (BALL, HALF_SPACE, HOLLOW)).all() else Missed(scene, labels, exact)
 
 
+def turning_arms(scene: Scene) -> np.ndarray:
+    """Of each body: how far from its centre what moves is when it turns. A ball around the centre does not."""
+    from stickslip.collide.solids import BALL
+    from stickslip.collide.world import BODY, KIND, VERTEX_0
+
+    out = np.zeros(len(scene.bodies))
+    for shape in scene.shapes.tolist():
+        from_centre = float(np.linalg.norm(scene.points[shape[VERTEX_0], :3]))
+        arm = from_centre if shape[KIND] == BALL else scene.arms[shape[BODY]]
+        out[shape[BODY]] = max(out[shape[BODY]], arm)
+    return np.where(out > EXACT * np.finfo(float).eps * scene.arms, out, 0.0)
+
+
 def half_thickness(scene: Scene) -> np.ndarray:
     """Of each shape; infinite where a contact knows the whole shape, as that of a ball or a plane does."""
     from scipy.spatial import ConvexHull, QhullError
 
+    from stickslip.collide.inside import sides
     from stickslip.collide.solids import BALL, EGG, MESH, ROD, SOLID
     from stickslip.collide.world import KIND, NORMAL_0, VERTEX_0, VERTEX_1
 
     out, hulls = np.full(len(scene.shapes), np.inf), dict[bytes, float]()
     for k, shape in enumerate(scene.shapes.tolist()):
         core = scene.points[shape[VERTEX_0] : shape[VERTEX_1]]
+        if shape[KIND] == MESH and scene.dimension == 2:  # the points of a curve are centres of arcs
+            core = sides(scene, scene, k)[0]
         if shape[KIND] == EGG:
             out[k] = scene.points[shape[NORMAL_0] : shape[NORMAL_0] + scene.dimension, 3].min()
         elif shape[KIND] in (BALL, ROD):
             out[k] = core[0, 3]
         elif shape[KIND] in (SOLID, MESH):
-            x = core[:, : scene.dimension]
+            x = np.ascontiguousarray(core[:, : scene.dimension])
             if x.tobytes() not in hulls:
                 try:
                     faces = ConvexHull(x).equations
                     hulls[x.tobytes()] = float(-(x @ faces[:, :-1].T + faces[:, -1]).min(axis=0).max())
                 except QhullError:  # it is flat
                     hulls[x.tobytes()] = 0.0
-            out[k] = core[0, 3] + hulls[x.tobytes()] / 2
+            out[k] = hulls[x.tobytes()] / 2
     return np.where(out > 0.0, out, scene.skin)

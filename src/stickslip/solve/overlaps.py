@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stickslip.errors import InitialStateError, TunnellingWarning
+from stickslip.errors import InitialStateError, TunnellingWarning, warn
 from stickslip.model.collisions import Collisions
 
 if TYPE_CHECKING:
@@ -93,9 +92,8 @@ class FastBodies:
             shapes = enumerate(self._collisions.shapes)
             name = next(s.body.name for k, s in shapes if scene.shapes[k, 1] == b)
             self._warned = True
-            warnings.warn(
+            warn(
                 f"{name!r} moves {far:.3g} in a step of {dt:g}, farther than its radius {thin:.3g}; with method {method!r} it "
                 "may pass through others. Take a smaller dt, or method='rattle'",
                 TunnellingWarning,
-                stacklevel=6,
             )

@@ -6,7 +6,6 @@ before and after, so no scheme sees anything (contacts that are detected look ah
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
@@ -14,7 +13,7 @@ import casadi as ca
 import numpy as np
 
 from stickslip.engine.evaluate import evaluate
-from stickslip.errors import TunnellingWarning
+from stickslip.errors import TunnellingWarning, warn
 from stickslip.math import column
 from stickslip.model.contacts import Contact
 from stickslip.model.readings import Reading
@@ -59,11 +58,10 @@ def warn_of_passing(ready: Prepared, system: System, solution: Solution, values:
             if passed.any():
                 first = min(first, (float(solution.t[int(passed.argmax())]), contact.name))
     if first[1]:
-        warnings.warn(
+        warn(
             f"contact {first[1]!r}: at t = {first[0]:.6g} a step of {dt:g} took one shape through the other, and a contact "
             "that is declared does not see that. Take a smaller dt, or Collisions, which look ahead, with method='rattle'",
             TunnellingWarning,
-            stacklevel=4,
         )
 
 

@@ -10,7 +10,6 @@ P_N is proportional to dt in lasting contact, so that a shorter step tells them 
 
 from __future__ import annotations
 
-import warnings
 from typing import NamedTuple
 
 import casadi as ca
@@ -18,7 +17,7 @@ import numpy as np
 
 from stickslip.engine.expressions import T
 from stickslip.engine.numbering import Kind
-from stickslip.errors import StabilityWarning
+from stickslip.errors import StabilityWarning, warn
 from stickslip.solution import Solution
 from stickslip.solve.prepared import Prepared
 
@@ -49,11 +48,10 @@ def warn_of_steep_friction(ready: Prepared, solution: Solution, values: np.ndarr
         P = P[P > 0]
         both = each.steepest * float(np.median(P)) if P.size else 0.0
         if both > 1:
-            warnings.warn(
+            warn(
                 f"contact {each.name!r}: its friction falls so steeply with the slip speed that with dt = {dt:g} both stick "
                 f"and slip solve a step: it may break away too early. Take dt < {dt / both:.1g}, or a law that falls less",
                 StabilityWarning,
-                stacklevel=4,
             )
 
 
