@@ -56,6 +56,11 @@ class Reached(NamedTuple):
     bounces: bool = True
     masses: str = ""
 
+    @property
+    def smaller(self) -> str:
+        """The remedy that is always there."""
+        return "a smaller dt may help" + ("" if self.halved else ", or on_failure='subdivide' for single steps")
+
 
 def jam_in(trouble: Rescue) -> np.ndarray | None:
     """Normal forces of contacts that jam, by unknowns of the stage; None if no jam is found."""
@@ -93,73 +98,86 @@ def failure_of(
 
     jam: `rows` are contacts that jam.
     """
-    stage, t_1, residual, tolerance, count, halved, solver, far, bounces, masses = reached
-    smaller = "a smaller dt may help" + ("" if halved else ", or on_failure='subdivide' for single steps")
-    if (
+    stage, t_1, residual, tolerance, count, _, solver, far, _, _ = reached
+    if trouble is None or (
         residual < tolerance and not far
-    ) or trouble is None:  # of every stage that is solved in turn, but never of all at once
+    ):  # all stages that are solved in turn, but never all at once
         what = f"the stages that are solved in turn did not settle after {count} iterations of {stage!r}"
-        return Failure(t_1, stage, residual, what, smaller)
+        return Failure(t_1, stage, residual, what, reached.smaller)
     words = stage.replace("_", " ")
     number = f"{residual:.2e}" if np.isfinite(residual) else "not finite"
-    what = f"no solution of the {words} was found. Residual {number} (tolerance {tolerance:g})"
-    if far:
-        what = f"the only solution of the {words} that was found is out of reach: bodies move much farther than the linearised "
-        what += "step asks, until joints or contacts happen to hold again. "
-        what += f"Nearby the residual is {number} (tolerance {tolerance:g})"
+    rubs = (trouble.no_solution or jam) and friction_prevents(trouble.problem)
+    if trouble.no_solution and stage.endswith("accelerations"):
+        why = (
+            ": every normal force would press a sliding contact into its obstacle (Painlevé's paradox)" if rubs else ""
+        )
+        what = f"no acceleration exists here{why}. Residual of the {words} {number} (tolerance {tolerance:g})"
+    elif far:
+        what = (
+            f"the only solution of the {words} that was found is out of reach: bodies move much farther than the linearised "
+            "step asks, until joints or contacts happen to hold again. "
+            f"Nearby the residual is {number} (tolerance {tolerance:g})"
+        )
+    else:
+        what = f"no solution of the {words} was found. Residual {number} (tolerance {tolerance:g})"
     tried = f"after {count} iterations of Newton's method with restarts"
     names = [name for name in dict.fromkeys(trouble.solvers) if name != "start"]
     tried += f", and by {', '.join(names)} on the linearised problem" if names else ""
     if solver not in ("auto", NEWTON):
         tried = f"by {solver} on the linearised problem"
-    rubs = (trouble.no_solution or jam) and friction_prevents(trouble.problem)
+    known, remedy = _known_and_remedy(reached, trouble, rubs, jam)
+    return Failure(t_1, stage, residual, f"{what} {tried}{known}", remedy, rows, trouble.problem)
+
+
+def _known_and_remedy(reached: Reached, trouble: Rescue, rubs: bool, jam: bool) -> tuple[str, str]:
+    """What else is known of a failure, and what may help. `rubs`: friction is to blame, `jam`: contacts jam."""
+    stage, residual, tolerance, solver = reached.stage, reached.residual, reached.tolerance, reached.solver
+    smaller, bounces = reached.smaller, reached.bounces
     if trouble.no_solution and stage.endswith("accelerations"):  # a linear problem: enumeration is a proof
-        why = (
-            ": every normal force would press a sliding contact into its obstacle (Painlevé's paradox)" if rubs else ""
+        other = "less friction" if rubs else "another geometry"
+        return (
+            ", proved by enumeration of all modes",
+            f"{other} helps, or a method without accelerations, such as rattle",
         )
-        what = f"no acceleration exists here{why}. Residual of the {words} {number} (tolerance {tolerance:g})"
-        tried += ", proved by enumeration of all modes"
-        remedy = f"{'less friction' if rubs else 'another geometry'} helps, or a method without accelerations, such as rattle"
-    elif trouble.no_solution:
-        tried += "; its linearised problem has no solution, which enumeration of all modes proves"
+    if trouble.no_solution:
+        known = "; its linearised problem has no solution, which enumeration of all modes proves"
+        if not rubs:
+            return known, f"{smaller}, or another geometry"
         other = "less friction, another geometry or an impact law with other restitution does"
-        other = other if bounces else "less friction or another geometry does"
-        remedy = f"a smaller dt does not help; {other}" if rubs else f"{smaller}, or another geometry"
-    elif masses and not rubs and not trouble.repeats and np.isfinite(residual) and residual >= ROUND_OFF:
+        return known, f"a smaller dt does not help; {other if bounces else 'less friction or another geometry does'}"
+    if reached.masses and not rubs and not trouble.repeats and np.isfinite(residual) and residual >= ROUND_OFF:
         # What looks like a jam, by forces that are large for the light bodies, is the weight of a heavy one.
-        tried += (
-            f"; {masses}. Forces that a heavy body needs are known up to rounding errors, and these move a light one"
+        known = "Forces that a heavy body needs are known up to rounding errors, and these move a light one"
+        return (
+            f"; {reached.masses}. {known}",
+            f"masses that differ by less than a factor of 1e{np.log10(UNEVEN):.0f} help",
         )
-        remedy = f"masses that differ by less than a factor of 1e{np.log10(UNEVEN):.0f} help"
-    elif jam and rubs:
-        tried += (
+    if jam and rubs:
+        known = (
             "; contacts jam: friction can hold forces of any size between them, while the step asks them to separate, and no "
             "velocities can, so that a solution need not exist"
         )
-        remedy = f"less friction helps{', or no restitution of these contacts' if bounces else ''}"
-    elif jam:
-        tried += (
+        return known, f"less friction helps{', or no restitution of these contacts' if bounces else ''}"
+    if jam:
+        known = (
             "; contacts press against each other: forces of any size between them are in balance, while the step asks them to "
             "separate, and no velocities can"
         )
-        remedy = f"{smaller}, or more room between them"
-    elif trouble.repeats:
-        tried += "; contacts that are closed, or slip, do not stay so, and vice versa: such sets of contacts repeat"
-        remedy = f"{smaller}, or a method that decides about contacts once in a stage, such as rattle"
-    elif residual < ROUND_OFF:
-        remedy = f"tol = {tolerance:g} is below rounding: take tol={10 * residual:.0e} or more"
-    elif not np.isfinite(residual):
-        remedy = "the motion has exploded: a smaller dt or a scheme with implicit forces may help"
-    elif solver != "auto":
-        remedy = f"other solvers than {solver} may succeed, which solver='auto' asks in turn; {smaller}"
-    elif stage == "impact" and bounces:  # of half-explicit: contacts at rest rebound from a fall that others may forbid
-        remedy = (
-            "restitution 0 of contacts that rest may help, or a method in which they do not rebound, such as rattle"
-        )
-        remedy += "; `problem` of this error is the contact problem, `problem.save(path)` keeps it"
-    else:
-        remedy = f"{smaller}; `problem` of this error is the contact problem, `problem.save(path)` keeps it"
-    return Failure(t_1, stage, residual, f"{what} {tried}", remedy, rows, trouble.problem)
+        return known, f"{smaller}, or more room between them"
+    if trouble.repeats:
+        known = "; contacts that are closed, or slip, do not stay so, and vice versa: such sets of contacts repeat"
+        return known, f"{smaller}, or a method that decides about contacts once in a stage, such as rattle"
+    if residual < ROUND_OFF:
+        return "", f"tol = {tolerance:g} is below rounding: take tol={10 * residual:.0e} or more"
+    if not np.isfinite(residual):
+        return "", "the motion has exploded: a smaller dt or a scheme with implicit forces may help"
+    if solver != "auto":
+        return "", f"other solvers than {solver} may succeed, which solver='auto' asks in turn; {smaller}"
+    kept = "`problem` of this error is the contact problem, `problem.save(path)` keeps it"
+    if stage == "impact" and bounces:  # of half-explicit: contacts at rest rebound from a fall that others may forbid
+        other = "restitution 0 of contacts that rest may help, or a method in which they do not rebound, such as rattle"
+        return "", f"{other}; {kept}"
+    return "", f"{smaller}; {kept}"
 
 
 def unclosed(
