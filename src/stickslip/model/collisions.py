@@ -291,9 +291,11 @@ def _require_able(where: str, shapes: Sequence[Any]) -> None:
         )
     for s in shapes:
         if isinstance(s, (Disk, Graph)):
+            instead = (
+                "Cylinder with points=16" if isinstance(s, Disk) else "HeightField, or in the plane a SimplePolygon"
+            )
             raise ModelError(
-                f"{where}: contacts of a {type(s).__name__} are not detected; declare them with Contact, or use a Capsule or a "
-                "Polyhedron"
+                f"{where}: contacts of a {type(s).__name__} are not detected; declare them with Contact, or use a {instead}"
             )
         if isinstance(s, Cylinder) and s.points == 0:
             raise ModelError(
