@@ -191,8 +191,8 @@ def meet(system: System, name: str, first: Any, second: Any) -> Iterator[Meeting
     turned = " (the other way round there is)" if _way(second, first) is not None else ""
     raise ModelError(
         f"contact {name!r}: no contact is known of {_a(first)} with {_a(second)}{turned}. Possible are a Point, Sphere, "
-        "Capsule, Box, Disk, Cylinder or Ellipsoid with a Line or Plane, a Sphere with a Point, Sphere, Capsule or Box, a Sphere in a "
-        "Cavity, a Point or Sphere with a Graph. Collisions finds the contacts of other pairs, in either order"
+        "Capsule, Box, Disk, Cylinder or Ellipsoid with a Line or Plane, a Sphere with a Point, Sphere, Capsule or Box, a "
+        "Sphere in a Cavity, a Point or Sphere with a Graph. Collisions finds the contacts of other pairs, in either order"
     )
 
 
