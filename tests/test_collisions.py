@@ -448,6 +448,7 @@ def body() -> ss.RigidBody:
         (lambda b: ss.Collisions("c", [ss.Sphere(b.point(), 1)], ignore=[(b, FLOOR)]), "none of its shapes"),
         (lambda b: ss.Collisions("c", [ss.Plane([0, 0, 0], [0, 0, 1], b), FLOOR]), "always overlap"),
         (lambda b: ss.Polyhedron(b, [(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)]), "lie in one plane"),
+        (lambda b: ss.Polyhedron(b, [(0, 0, 0), *np.eye(3), (1, 0, 0)]), "corners 1 and 4 are at the same place"),
         (
             lambda b: ss.Polyhedron(b, [*np.eye(3), (0, 0, 0), (0.1, 0.1, 0.1)]),
             "corner 4 .* is not a corner of the convex hull",

@@ -112,6 +112,8 @@ def failure_of(
     tried += f", and by {', '.join(names)} on the linearised problem" if names else ""
     if solver not in ("auto", NEWTON):
         tried = f"by {solver} on the linearised problem"
+    kept = "; `problem` of this error is the contact problem, `problem.save(path)` keeps it"
+    kept = kept if trouble.problem is not None else ""  # joints alone make none
     rubs = (trouble.no_solution or jam) and friction_prevents(trouble.problem)
     if trouble.no_solution and stage.endswith("accelerations"):  # a linear problem: enumeration is a proof
         why = (
@@ -156,9 +158,9 @@ def failure_of(
         remedy = (
             "restitution 0 of contacts that rest may help, or a method in which they do not rebound, such as rattle"
         )
-        remedy += "; `problem` of this error is the contact problem, `problem.save(path)` keeps it"
+        remedy += kept
     else:
-        remedy = f"{smaller}; `problem` of this error is the contact problem, `problem.save(path)` keeps it"
+        remedy = f"{smaller}{kept}"
     return Failure(t_1, stage, residual, f"{what} {tried}", remedy, rows, trouble.problem)
 
 
