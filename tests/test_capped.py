@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import stickslip as ss
+from stickslip.engine import calls
 from stickslip.engine.capped import find_start, linearised
 from stickslip.engine.contact_state import (
     ALLOWED_GAP,
@@ -219,3 +221,18 @@ def test_gaps_that_are_eased_stay_within_what_is_allowed():
     assert (wider > 0.0).all()
     assert (wider + (DEAD + 0.02) * TOL <= ALLOWED_GAP * TOL * (1 + 1e-12)).all()
     assert ALLOWED_GAP < 0.25  # 5e-6 of the radius 0.05, with the tolerance 1e-6
+
+
+def test_a_stage_too_large_for_dense_matrices_is_solved_on_the_graph_of_bodies(monkeypatch):
+    """generalized-alpha has positions, velocities and accelerations in one stage, which a wall of 45 bricks makes too large."""
+    monkeypatch.setattr(calls, "MOST_DENSE", 100)
+    monkeypatch.setattr(calls, "MOST_TRIED", 200)
+    s = ss.System("wall")
+    s.add(ss.Gravity([0, 0, -9.81]))
+    places = [[0.21 * i + 0.105 * (j % 2), 0, 0.05 + 0.1 * j] for j in range(6) for i in range(4 - j % 2)]
+    shapes = [ss.Box(ss.ground.frame(place), [0.2, 0.1, 0.1]) for place in places]
+    bricks = [s.add(ss.solid(f"brick {k}", shape, density=1000)) for k, shape in enumerate(shapes)]
+    s.add(ss.Collisions("contacts", [*bricks, ss.Plane([0, 0, 0], [0, 0, 1])], friction=0.5))
+    solution = ss.solve(s, 2e-3, 1e-3, method="generalized-alpha", progress=False)
+    assert np.abs(solution.u).max() < 1e-8
+    assert solution.stats.solved_by["robust on bodies"] > 0

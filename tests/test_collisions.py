@@ -453,7 +453,7 @@ def body() -> ss.RigidBody:
         (lambda b: ss.Collisions("c", [ss.Sphere(b.point(), 1)], friction=-1), "friction = -1 must be"),
         (lambda b: ss.Collisions("c", [ss.Sphere(b.point(), 1)], restitution=2), "restitution = 2 must be"),
         (lambda b: ss.Collisions("c", [ss.Sphere(b.point(), 1)], skin=0), "skin = 0 must be"),
-        (lambda b: ss.Collisions("c", [ss.Disk(b.point(), [0, 0, 1], 1)]), "contacts of a Disk are not detected"),
+        (lambda b: ss.Collisions("c", [ss.Disk(b.point(), [0, 0, 1], 1)]), "a Disk are not detected.*use a Cylinder"),
         (lambda b: ss.Ellipsoid(b, [1, -2, 3]), r"semi_axes\[1\] = -2.0 must be"),
         (lambda b: ss.Collisions("c", [ss.Cylinder(b.point(), [0, 0, 1], 1, 2)]), "give points="),
         (
@@ -463,6 +463,7 @@ def body() -> ss.RigidBody:
         (lambda b: ss.Collisions("c", [ss.Sphere(b.point(), 1)], ignore=[(b, FLOOR)]), "none of its shapes"),
         (lambda b: ss.Collisions("c", [ss.Plane([0, 0, 0], [0, 0, 1], b), FLOOR]), "always overlap"),
         (lambda b: ss.Polyhedron(b, [(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)]), "lie in one plane"),
+        (lambda b: ss.Polyhedron(b, [(0, 0, 0), *np.eye(3), (1, 0, 0)]), "corners 1 and 4 are at the same place"),
         (
             lambda b: ss.Polyhedron(b, [*np.eye(3), (0, 0, 0), (0.1, 0.1, 0.1)]),
             "corner 4 .* is not a corner of the convex hull",

@@ -12,6 +12,7 @@ from stickslip.math import cos, exp, quaternion, quaternion_rotation, sin
 
 G = 9.81
 FLOOR = ss.Plane([0, 0, 0], [0, 0, 1])
+TETRAHEDRON = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
 
 
 def solve(system: ss.System, t_end: float, dt: float, **options) -> ss.Solution:
@@ -283,6 +284,11 @@ def test_the_generalized_alpha_method_inverts_the_tippedisk_at_the_step_of_rattl
     [
         (lambda b: ss.Contact("c", b.point(), "floor"), "contact 'c': geometry_2 must be a point of a body or a shape"),
         (lambda b: ss.Contact("c", FLOOR, b.point()), "a Plane with a Point.*other way round"),
+        (
+            lambda b: ss.Contact("c", ss.Graph(lambda x, y: 0 * x), ss.Box(b, [1, 1, 1])),
+            r"a Graph with a Box\. .*Collisions finds the contacts of other pairs",
+        ),
+        (lambda b: ss.Contact("c", ss.Polyhedron(b, TETRAHEDRON), FLOOR), r"a Polyhedron with a Plane\. .*Collisions"),
         (
             lambda b: ss.Contact("c", b.point(), ss.Line([0, 0], [0, 1])),
             "one shape lives in the plane, the other in space",

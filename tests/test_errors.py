@@ -245,6 +245,16 @@ def test_step_that_cannot_be_solved():
     assert "could not be solved" in error.solution.provenance["interrupted"]
 
 
+def test_a_step_of_joints_alone_has_no_contact_problem():
+    s = ss.System("whirl")
+    mass = s.add(ss.PointMass("mass", mass=1.0, position=[1, 0], velocity=[0, 10.0]))
+    s.add(ss.Rod("string", ss.ground.point(0, 0), mass.point()))
+    with pytest.raises(ss.ConvergenceError, match="A smaller dt may help") as caught:
+        ss.solve(s, t_end=0.36, dt=0.12)
+    assert caught.value.problem is None
+    assert "problem.save" not in str(caught.value)
+
+
 def test_explosion_is_an_error_not_a_result():
     """Explicit in its forces, Moreau's scheme explodes for a stiff spring: overflow must not be returned as a trajectory."""
     s = ss.System("stiff")

@@ -7,6 +7,8 @@ import pytest
 
 import stickslip as ss
 from stickslip.collide import scene_of
+from stickslip.collide.detect import _room_and_contacts
+from stickslip.collide.inside import swallowed
 from stickslip.math import quaternion
 from stickslip.model.collisions import collisions_of
 from stickslip.solve.missed import half_thickness
@@ -74,6 +76,26 @@ def test_a_ball_that_misses_an_edge_meets_the_face_behind_it(method):
 def test_it_leaves_the_face_with_restitution():
     solution = ss.solve(ball_and_rod(restitution=1.0), t_end=0.02, dt=2e-3)
     assert np.allclose(solution.u[-1, :3], [0, 10, 0], atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", [0, 3, 9, 23, 39])
+def test_a_curve_and_a_box_that_are_thrown_at_each_other_do_not_overlap(seed):
+    """Arcs are found up to some depth only: the way is looked at with what can arise between two poses."""
+    s, rng = ss.System("outlines"), np.random.default_rng(seed)
+    around, bodies = np.linspace(0, 2 * np.pi, 40, endpoint=False), []
+    rim = 0.045 * (1 + 0.35 * np.cos(2 * around)) * [np.cos(around), np.sin(around)]
+    d = rng.normal(size=2)
+    d, off = d / np.linalg.norm(d), 0.03 * rng.normal(size=2)
+    for sign in (-1, 1):
+        at = ss.ground.frame(sign * (0.13 * d + off / 2))
+        shape = ss.ClosedCurve(at, rim.T) if sign < 0 else ss.Box(at, [0.1, 0.06])
+        motion = {"velocity": -sign * 5 * d, "angular_velocity": 20 * rng.normal()}
+        bodies.append(s.add(ss.solid(f"body {sign}", shape, density=1000, **motion)))
+    scene = scene_of(s, s.add(ss.Collisions("contacts", bodies, friction=0.3, restitution=0.3)))
+    solution = ss.solve(s, t_end=0.04, dt=5e-3)
+    assert np.abs(solution.u[-1] - solution.u[0]).max() > 1.0  # they meet
+    for q in solution.q:
+        assert swallowed(scene, _room_and_contacts(scene, q.copy(), None, 0.0, None)[0], 1e-5) is None
 
 
 @pytest.mark.parametrize("shape", ["ball", "box"])

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import stickslip as ss
 from stickslip.nonsmooth.cones import CLOSED, OPEN, SLIP, ball_branch, normal_branch, slip_weights
 from stickslip.nonsmooth.linear import eliminate, eliminate_band, reduce_to_last
 from stickslip.nonsmooth.operator import _factor_dense, _substitute_dense
@@ -133,3 +134,7 @@ def test_singular_matrix_is_noticed():
     a, b, scratch = np.array([1.0, 2.0, 2.0, 4.0]), np.ones(2), np.zeros(2, np.int64)
     assert not eliminate(a.copy(), b.copy(), 2, 1e-11, scratch, scratch.copy())
     assert not eliminate_band(np.array([0, 1.0, 2.0, 0, 2.0, 4.0, 0, 0]), b.copy(), 2, 1, 1e-11)
+
+
+def test_names_can_be_listed():
+    assert set(ss.nonsmooth.__all__) <= set(dir(ss.nonsmooth))

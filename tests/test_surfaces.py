@@ -326,12 +326,27 @@ def test_a_mesh_in_an_ellipsoid_is_as_deep_as_its_deepest_vertex():
     np.testing.assert_allclose(found.place, PEBBLE[0], atol=1e-5)
 
 
+def soup():
+    """The triangles of a cube with three vertices each, as files of triangles have them."""
+    p = np.array(corners([1, 1, 1]))
+    return p[np.array(triangles(p))].reshape(-1, 3)
+
+
+def test_vertices_are_merged_as_the_error_says():
+    vertices, number = np.unique(soup(), axis=0, return_inverse=True)
+    assert len(ss.TriangleMesh(body(), vertices, number.ravel()[np.arange(36).reshape(-1, 3)]).vertices) == 8
+
+
 @pytest.mark.parametrize(
     "make, message",
     [
         (
             lambda b: ss.TriangleMesh(b, corners([1, 1, 1]), triangles(corners([1, 1, 1]))[:-1]),
-            "its surface is open at the edge",
+            "its surface is open at the edge .*Close it",
+        ),
+        (
+            lambda b: ss.TriangleMesh(b, soup(), np.arange(36).reshape(-1, 3)),
+            "Vertices lie at the same place: merge them",
         ),
         (
             lambda b: ss.TriangleMesh(b, corners([1, 1, 1]), [f[::-1] for f in triangles(corners([1, 1, 1]))]),

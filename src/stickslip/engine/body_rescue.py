@@ -112,18 +112,24 @@ def solve_on_bodies(
 
 def _begin(stage: OneStage, share: float) -> tuple[np.ndarray, float]:
     """The start with a share of the multipliers of the last step, and its residual."""
-    problem = stage.tables.problems[stage.k]
-    x = stage.work.start[: int(problem["n"])].copy()
+    problem, work = stage.tables.problems[stage.k], stage.work
+    n = int(problem["n"])
+    x = work.start[:n].copy()
     x[int(problem["n_smooth"]) :] *= share
     unknowns = Unknowns(stage.tables, stage.k, stage.memory)
     unknowns.set(x)
-    error = stage.evaluate(fresh=True)
-    if share == 0.0:
-        normal = stage.sets.normal
-        x[normal] = DOUBT * stage.options.tolerance * np.maximum(stage.work.x["unit"][normal], 0.0)
-        unknowns.set(x)
-        error = stage.evaluate()
-    return x, error
+    if share > 0.0:
+        return x, stage.evaluate(fresh=True)
+    normal, near = stage.sets.normal, float(work.near[0])
+    work.x["unit"][:n], work.near[0] = (
+        0.0,
+        np.inf,
+    )  # units of idle contacts are those of an earlier stage, or of another run
+    stage.evaluate(fresh=True)
+    work.near[0] = near
+    x[normal] = DOUBT * stage.options.tolerance * work.x["unit"][normal]
+    unknowns.set(x)
+    return x, stage.evaluate()
 
 
 def _energy_missed(stage: OneStage) -> float:

@@ -139,20 +139,24 @@ class LoopCalls:
                     rescuer = self._solve_by_bodies(failed)
                 options, on_graph = first_try if rescuer else cheap, True
             elif tried == 1 and self.crowd is not None and size > MOST_DENSE:
-                self._give_up_sweeps(failed)
-                tried = 2 if size < MOST_TRIED else 3  # nothing has changed for the cheap attempts
+                with one_thread():
+                    rescuer = self._rescue(failed, dense=False)
+                options = cheap
+                if not rescuer:
+                    self._give_up_sweeps(failed)
+                    tried = 2  # nothing has changed for the cheap attempts
             elif tried == 1:
                 start = self.work.start[:size].copy()
                 with one_thread():
                     rescuer = ("" if on_graph else self._solve_by_bodies(failed)) or self._rescue(failed)
                 options = cheap
-            if tried == 2:
+            if tried == 2 and (self.crowd is None or size < MOST_TRIED):
                 self.memory[self.program.layout.places(PLASTIC)] = 0.0  # restitution is not given up in vain
                 allow_sweeps(tables, self.work)
                 if start.size == size and self.work.apart[IS_FAR_ROOT] != 0:
                     self._start_from(failed, start)  # not from where others have led
                 options = self.options._replace(attempt_0=CHEAP)
-            elif tried > 2:
+            elif tried >= 2:
                 if not self._leave_unsettled(failed, start):
                     return done, failed
                 self._residuals[done - first, failed], options = 0.0, first_try
@@ -201,12 +205,15 @@ class LoopCalls:
         self.work.signals[REDUNDANT] = 1
         return "robust"
 
-    def _rescue(self, failed: int) -> str:
-        """Find a better start for a stage that the compiled attempts did not solve; by what, if it looks like a solution."""
+    def _rescue(self, failed: int, *, dense: bool = True) -> str:
+        """Find a better start for a stage that the compiled attempts did not solve; by what, if it looks like a solution.
+
+        `dense`: also with dense matrices.
+        """
         from stickslip.engine.body_rescue import BY_IMPULSES
         from stickslip.engine.rescue import rescue
 
-        self._trouble = rescue(self.tables, failed, self.memory, self.work, self.options, self.program.layout)
+        self._trouble = rescue(self.tables, failed, self.memory, self.work, self.options, self.program.layout, dense)
         self._excepted = bool(self.memory[self.program.layout.places(*EXCEPTIONS)].any())
         if not self._trouble.solved:
             return ""

@@ -173,11 +173,12 @@ def _known_and_remedy(reached: Reached, trouble: Rescue, rubs: bool, jam: bool) 
         return "", "the motion has exploded: a smaller dt or a scheme with implicit forces may help"
     if solver != "auto":
         return "", f"other solvers than {solver} may succeed, which solver='auto' asks in turn; {smaller}"
-    kept = "`problem` of this error is the contact problem, `problem.save(path)` keeps it"
+    kept = "; `problem` of this error is the contact problem, `problem.save(path)` keeps it"
+    kept = kept if trouble.problem is not None else ""  # joints alone make none
     if stage == "impact" and bounces:  # of half-explicit: contacts at rest rebound from a fall that others may forbid
         other = "restitution 0 of contacts that rest may help, or a method in which they do not rebound, such as rattle"
-        return "", f"{other}; {kept}"
-    return "", f"{smaller}; {kept}"
+        return "", f"{other}{kept}"
+    return "", f"{smaller}{kept}"
 
 
 def unclosed(

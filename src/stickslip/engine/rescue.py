@@ -63,13 +63,15 @@ class Rescue(NamedTuple):
     jam: np.ndarray | None = None  # normal forces of contacts that jam all the same, by row of the problem
 
 
-def rescue(tables: Tables, k: int, memory: np.ndarray, work: Work, options: Options, layout: Layout) -> Rescue:
+def rescue(
+    tables: Tables, k: int, memory: np.ndarray, work: Work, options: Options, layout: Layout, dense: bool = True
+) -> Rescue:
     """Solve stage k from the start of the compiled iterations, with multipliers of zero; the memory holds what was found.
 
     Contacts that are far away are idle at first, as in the compiled loop: most pairs of a heap are, and dense systems without
     them are far smaller. Whatever closes on the way is in the next linearised problem. A stage that looks for sets of contacts
     is tried in several WAYS. If none of them succeeds, contacts that are FARTHER away are taken, too, and all of them where
-    sets are looked for.
+    sets are looked for. Without `dense` all this is left out, and only the graph of bodies is tried.
     """
     groups = tables.groups.copy()
     groups["gap_kernel"] = 0
@@ -86,6 +88,8 @@ def rescue(tables: Tables, k: int, memory: np.ndarray, work: Work, options: Opti
             names, none = (first.solver,), np.zeros(0)
             return Rescue(True, first.residual, names, None, False, none, first.early, jammed=jammed)
         memory[layout.places(*EXCEPTIONS)], again = 0.0, True
+    if not dense:
+        return Rescue(False, np.inf, (), None, False, np.zeros(0))
     second = (whole, 0.0) if sets.marks.size else (tables, FARTHER * REACH)
     for some, reach in ((tables, REACH), second) if can_idle else ((whole, 0.0),):
         for way in WAYS if sets.marks.size else WAYS[-1:]:

@@ -292,7 +292,7 @@ def _require_able(where: str, shapes: Sequence[Any]) -> None:
     for s in shapes:
         if isinstance(s, (Disk, Graph)):
             instead = (
-                "a Cylinder with points=" if isinstance(s, Disk) else "a HeightField, in the plane a SimplePolygon"
+                "a Cylinder with points=16" if isinstance(s, Disk) else "a HeightField, in the plane a SimplePolygon"
             )
             raise ModelError(
                 f"{where}: contacts of a {type(s).__name__} are not detected; declare them with Contact, or use {instead}"

@@ -30,11 +30,15 @@ from stickslip.model.geometry import (
 )
 from stickslip.model.given import instance, number
 from stickslip.model.laws import ContactKinematics, Law, law_from
+from stickslip.model.outlines import ClosedCurve, SimplePolygon
+from stickslip.model.polytopes import ConvexPolygon, Polyhedron
+from stickslip.model.surfaces import HeightField, TriangleMesh
 from stickslip.model.system import System
 
 __all__ = ["Contact", "Line", "Rolling"]
 
 SHAPES: Any = (Point, Sphere, Capsule, Box, Disk, Cylinder, Ellipsoid, Plane, Graph, Cavity)
+DETECTED: Any = (ConvexPolygon, Polyhedron, TriangleMesh, HeightField, SimplePolygon, ClosedCurve)  # by Collisions
 CENTERED = 1e-16  # of the squared clearance, see `inside_circle`
 PARALLEL = 1e-9  # a direction whose share along the surface is smaller is normal to it
 FOOT_ITERATIONS = 6  # of Newton's method for the foot of a sphere on a graph: quadratic, so 1e-3, 1e-6, 1e-12, ...
@@ -187,34 +191,40 @@ def spin_about(m: Meeting, first: Carrier, second: Carrier) -> Callable[[], Scal
 def meet(system: System, name: str, first: Any, second: Any) -> Iterator[Meeting]:
     """All places where two shapes can touch."""
     for k, shape in enumerate((first, second), 1):
-        instance(
-            f"contact {name!r}", f"geometry_{k}", shape, SHAPES, "a point of a body or a shape such as Sphere(...)"
-        )
+        if not isinstance(shape, DETECTED):
+            wanted = "a point of a body or a shape such as Sphere(...)"
+            instance(f"contact {name!r}", f"geometry_{k}", shape, SHAPES, wanted)
     if first.body is second.body:
         raise ModelError(f"contact {name!r}: both shapes belong to {first.body.name!r}, which cannot touch itself")
     dimensions = {_dimension(shape) for shape in (first, second)} - {None}
     if len(dimensions) > 1:
         raise ModelError(f"contact {name!r}: one shape lives in the plane, the other in space")
-    if isinstance(second, Plane) and isinstance(first, (Point, Sphere, Capsule, Box, Disk, Cylinder, Ellipsoid)):
-        return _on_plane(system, name, first, second)
-    if isinstance(second, Graph) and isinstance(first, (Point, Sphere)):
-        return _on_graph(system, name, first, second)
-    if isinstance(first, Sphere) and isinstance(second, (Point, Sphere, Capsule, Box)):
-        return _on_core(system, name, first, second)
-    if isinstance(first, Sphere) and isinstance(second, Cavity):
-        return iter([_in_cavity(system, name, first, second)])
-    turned = " (the other way round there is)" if _could(second, first) and not _could(first, second) else ""
+    way = _way(first, second)
+    if way is not None:
+        return way(system, name, first, second)
+    turned = " (the other way round there is)" if _way(second, first) is not None else ""
     raise ModelError(
-        f"contact {name!r}: no contact is known of a {type(first).__name__} with a {type(second).__name__}{turned}. "
-        "Possible are any shape with a Line or Plane, a Sphere with a Point, Sphere, Capsule or Box, a Sphere in a Cavity, "
-        "a Point or Sphere with a Graph"
+        f"contact {name!r}: no contact is known of {_a(first)} with {_a(second)}{turned}. Possible are a Point, Sphere, "
+        "Capsule, Box, Disk, Cylinder or Ellipsoid with a Line or Plane, a Sphere with a Point, Sphere, Capsule or Box, a "
+        "Sphere in a Cavity, a Point or Sphere with a Graph. Collisions finds the contacts of other pairs, in either order"
     )
 
 
-def _could(first: Any, second: Any) -> bool:
-    return isinstance(second, (Plane, Graph)) or (
-        isinstance(first, Sphere) and isinstance(second, (Point, Capsule, Box, Cavity))
-    )
+def _way(first: Any, second: Any) -> Callable[[System, str, Any, Any], Iterator[Meeting]] | None:
+    """How the places of two shapes are found, if that is known."""
+    if isinstance(second, Plane) and isinstance(first, (Point, Sphere, Capsule, Box, Disk, Cylinder, Ellipsoid)):
+        return _on_plane
+    if isinstance(second, Graph) and isinstance(first, (Point, Sphere)):
+        return _on_graph
+    if isinstance(first, Sphere) and isinstance(second, (Point, Sphere, Capsule, Box)):
+        return _on_core
+    return _in_cavity if isinstance(first, Sphere) and isinstance(second, Cavity) else None
+
+
+def _a(shape: Any) -> str:
+    """Its kind, with an article."""
+    kind = type(shape).__name__
+    return f"{'an' if kind[0] in 'AEIOU' else 'a'} {kind}"
 
 
 def _dimension(shape: Any) -> int | None:
@@ -291,12 +301,12 @@ def _turning_basis(system: System, name: str, n: np.ndarray, e: np.ndarray) -> t
     return turned_triad(n, *[parameters(system, f"{name}.{key}", value) for key, value in named])
 
 
-def _in_cavity(system: System, name: str, sphere: Sphere, cavity: Cavity) -> Meeting:
+def _in_cavity(system: System, name: str, sphere: Sphere, cavity: Cavity) -> Iterator[Meeting]:
     r, R = (
         system.parameter(f"{name}.{k}.radius", x.radius, above=0) for k, x in (("sphere", sphere), ("cavity", cavity))
     )
     c, k = (x.center.position(system, f"{name}.{key}") for key, x in (("sphere", sphere), ("cavity", cavity)))
-    return inside_circle(system, name, c, r, sphere.body, k, R, cavity.body)
+    yield inside_circle(system, name, c, r, sphere.body, k, R, cavity.body)
 
 
 def inside_circle(

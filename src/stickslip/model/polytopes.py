@@ -72,6 +72,7 @@ class Polyhedron:
     def __post_init__(self) -> None:
         instance("polyhedron", "its place", self.at, (Carrier, Frame), "a body, or a frame of one")
         p = _corners("polyhedron", self.vertices, 3, 4)
+        _require_apart(p)
         faces = hull_faces(p) if self.faces is None else _closed("polyhedron", self.faces, len(p))
         _require_convex(p, faces)
         object.__setattr__(self, "vertices", p)
@@ -91,6 +92,16 @@ def _corners(what: str, given: Any, n: int, least: int) -> np.ndarray:
     if p.ndim != 2 or p.shape[1] != n or len(p) < least or not np.isfinite(p).all():
         raise ModelError(f"{what}: vertices must be at least {least} rows of {n} finite numbers, got {given!r}")
     return p
+
+
+def _require_apart(p: np.ndarray) -> None:
+    """Corners at one place would make edges without length."""
+    for k in range(1, len(p)):
+        same = np.flatnonzero(np.abs(p[:k] - p[k]).max(axis=1) <= FLAT * np.ptp(p, axis=0).max())
+        if same.size:
+            raise ModelError(
+                f"polyhedron: corners {same[0]} and {k} are at the same place, {p[k].tolist()}; give it once"
+            )
 
 
 def hull_faces(p: np.ndarray) -> tuple[tuple[int, ...], ...]:

@@ -155,9 +155,15 @@ def _require_closed(p: np.ndarray, faces: np.ndarray) -> None:
     missing = np.flatnonzero(~np.isin(edges[:, 1] * len(p) + edges[:, 0], codes))
     if missing.size:
         i, j = edges[missing[0]].tolist()
+        remedy = "Close it, or use HeightField for a ground"
+        if len(np.unique(p, axis=0)) < len(p):  # as files of triangles without common vertices have them
+            remedy = (
+                "Vertices lie at the same place: merge them, as `vertices, number = numpy.unique(vertices, axis=0, "
+            )
+            remedy += "return_inverse=True); triangles = number.ravel()[triangles]` does"
         raise ModelError(
             f"mesh: its surface is open at the edge from vertex {i} to {j} ({missing.size} open edges); each edge needs a "
-            "triangle on both sides. Close it, or use HeightField for a ground"
+            f"triangle on both sides. {remedy}"
         )
     volume = float(np.einsum("ij,ij->", a, np.cross(b, c))) / 6
     if volume <= 0:

@@ -21,6 +21,10 @@ __all__ = ["SOLVERS", "OneStepSolution", "Problem", "contacts", "from_bodies", "
 MODULES = {"fclib": ("load_fclib", "save_fclib"), "problem": ("Problem", "contacts", "from_bodies")}
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     """The time loop needs the laws alone, and loads none of the solvers for them."""
     if name not in __all__:

@@ -134,12 +134,13 @@ class Missed:
         known, change = run.search.keys(), self._aligned(q_0, q_1) - q_0
         way, bend = self._ways(change)
         count = np.ceil((way / (FINE * (self._own + self._thinnest))).max(initial=1.0))
-        poses = np.linspace(0.0, 1.0, 1 + int(min(MOST_POSES, count)))
+        count = int(min(MOST_POSES, count))
+        poses, closer = np.linspace(0.0, 1.0, 1 + count), 2.0 * float(way.max(initial=0.0)) / count
         for before, share in pairwise(poses.tolist()):
             # Contacts that the step knows count at its end only: their features may be places on edges, which move.
             limit, others = (DEEP_BETWEEN, known) if share < 1.0 else (DEEP, set())
             worst = self._worst(
-                self._look(q_0 + share * change), others, limit, bend if share < 1.0 else np.zeros_like(bend)
+                self._look(q_0 + share * change, closer), others, limit, bend if share < 1.0 else np.zeros_like(bend)
             )
             if worst is None:
                 continue
@@ -147,7 +148,10 @@ class Missed:
             others, low, high = known - {self._key(worst)}, before, share
             for _ in range(HALVINGS):
                 middle = (low + high) / 2
-                if self._worst(self._look(q_0 + middle * change), others, DEEP, np.zeros_like(bend), pair) is None:
+                if (
+                    self._worst(self._look(q_0 + middle * change, closer), others, DEEP, np.zeros_like(bend), pair)
+                    is None
+                ):
                     low = middle
                 else:
                     high = middle
@@ -222,8 +226,10 @@ class Missed:
         angle[turning] = 4 * np.arcsin(np.minimum(half, 1.0))
         return angle
 
-    def _look(self, q: np.ndarray, skin: float = 0.0) -> np.ndarray:
-        """Contacts with gaps below `skin` at a pose, as rows of `collide.world.World`."""
+    def _look(self, q: np.ndarray, skin: float) -> np.ndarray:
+        """Contacts with gaps below `skin` at a pose, as rows of `collide.world.World`. Arcs and edges of meshes that are deeper
+        than that inside of something are not seen: they may be on its other side.
+        """
         from stickslip.collide.broad import nobody
         from stickslip.collide.detect import STALE, detect, find_neighbours
         from stickslip.collide.room import room_for

@@ -21,7 +21,7 @@ def announce_first_compile(say: Callable[[str], None]) -> None:
     if COMPILED and not _ASKED:
         from stickslip.kept import announce
 
-        text = "stickslip: compiling for this machine what this kind of run needs, once (about 25 seconds) ..."
+        text = "stickslip: compiling for this machine what this kind of run needs, once (10 to 25 seconds) ..."
         announce.append(lambda: say(text))
     _ASKED = True
 
