@@ -87,7 +87,7 @@ class Kept(NullCache):
             self.end_turn()
 
     def end_turn(self) -> None:
-        """Of what was compiled last."""
+        """End the turn of what was compiled last."""
         if (turn := self.turns.pop()) is not None:
             turn.end()
 

@@ -1,7 +1,7 @@
 """Functions that are parts of the loops that call them, in place of Numba's way to compile each as if it stood alone.
 
 Numba makes of every function machine code, a wrapper for Python and one for C, and optimises it with all that it contains: at
-every level at which one function contains another. Of the functions of a time loop Python calls two; the rest is linked into
+every level at which one function contains another. Python calls two of the functions of a time loop; the rest is linked into
 them, or into what is called through an address (`jit.Apart`), and optimised once, there. So the first run of an installation
 compiles in less than half of the time, and the loops run at the same speed.
 """

@@ -88,7 +88,7 @@ def _face_turning_lines(world: World, scene: Scene, u: np.ndarray, within: float
 
 @jit_bare
 def velocity(world: World, scene: Scene, b: int, u: np.ndarray, x: Triple) -> Triple:
-    """Of the point of a body that is at x."""
+    """The velocity of the point of a body that is at x."""
     first = scene.bodies[b, 3]
     if scene.bodies[b, 0] == FIXED:
         return (0.0, 0.0, 0.0)

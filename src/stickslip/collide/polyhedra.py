@@ -270,7 +270,7 @@ def _on_face(world: World, i: int, j: int, face: int, margin: float) -> None:
 def _incident(world: World, i: int, n: Triple) -> int:
     """The face at the lowest vertex of a shape that looks most against n, or a rod's axis, as the polygon to be clipped.
 
-    Of a pointed stone the face that looks most against n need not be one of those at its tip. Returns the number of corners.
+    The face of a pointed stone that looks most against n need not be one of those at its tip. Returns the number of corners.
     """
     v_0 = world.shapes[i, VERTEX_0]
     if world.shapes[i, KIND] == ROD:

@@ -145,7 +145,7 @@ def _turned_spread(A: np.ndarray, v: np.ndarray, at: int) -> Spread:
 
 @jit
 def _velocity(scene: Scene, room: Room, b: int, u: np.ndarray, x: Triple) -> Triple:
-    """Of the point of body b that is at x."""
+    """The velocity of the point of body b that is at x."""
     kind, first = scene.bodies[b, 0], scene.bodies[b, 3]
     if kind == FIXED:
         return (0.0, 0.0, 0.0)

@@ -68,7 +68,7 @@ def across(n: Triple, e: Triple) -> Triple:
 def closest_on_segments(p: Triple, d: Triple, q: Triple, e: Triple) -> tuple[float, float]:
     """The parameters s, t in [0, 1] of the closest points p + s d and q + t e of two segments.
 
-    Of parallel segments the points at the begin or the end of the first one are taken, whichever are closer.
+    For parallel segments the points at the beginning or the end of the first one are taken, whichever are closer.
     """
     w = minus(p, q)
     a, b, c, f, g = dot(d, d), dot(d, e), dot(e, e), dot(d, w), dot(e, w)

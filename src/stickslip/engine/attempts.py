@@ -36,7 +36,7 @@ def named_counts(solved_by: np.ndarray) -> dict[str, int]:
 
 
 def stages_by_bodies(program: Program) -> np.ndarray:
-    """Of each stage, whether it may be one of free bodies with so many contacts that solvers on their graph come second.
+    """For each stage, whether it may be one of free bodies with so many contacts that solvers on their graph come second.
 
     Not where a law applies in sets of contacts that others decide, nor where contacts are detected.
     """

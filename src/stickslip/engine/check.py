@@ -114,7 +114,7 @@ def _check_mass(system: System, M: np.ndarray, rows: np.ndarray) -> None:
 def highest_frequency(numbering: Numbering, t: float, q: np.ndarray, parameters: np.ndarray) -> float:
     """The highest angular frequency of small oscillations about a state, as if all joints were open.
 
-    Joints can only lower it. Of large systems (beyond 400 velocities the eigenvalues take longer than many runs) zero.
+    Joints can only lower it. It is zero for large systems, whose eigenvalues take longer than many runs.
     """
     if not 0 < numbering.size["u"] <= 400:
         return 0.0

@@ -24,7 +24,7 @@ COLUMN_A, COLUMN_B, HOME_OF_N, HOME_OF_F, SLOPE_OF_N, SLOPE_OF_F, MU_0, BLOCK_0,
 
 
 class Bodies(NamedTuple):
-    """Of a stage: the body of each smooth unknown and its place among SIZE places for each body, the first unknown and the
+    """For a stage: the body of each smooth unknown and its place among SIZE places for each body, the first unknown and the
     number of unknowns of each body, and where the first unknown of all lies in the memory.
     """
 
@@ -36,7 +36,7 @@ class Bodies(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Of all groups of a program: outputs that are rows of G and B, and moves."""
+    """For all groups of a program: outputs that are rows of G and B, and moves."""
 
     groups: np.ndarray
     along: np.ndarray  # (groups, 3 WIDTH): derivatives of y by velocities

@@ -325,7 +325,7 @@ def _is_off(tables: Tables, b: int, row: int, memory: np.ndarray) -> bool:
 
 @jit_inline
 def _size(tables: Tables, k: int, g: int, b: int, row: int, work: Work) -> float:
-    """Of what the rows of a law measure."""
+    """The size of what the rows of a law measure."""
     place = tables.places[tables.groups[g].unknowns + tables.laws[b].unknown]
     return size_of_row(work, tables.problems[k].order + place.start + tables.dofs[row + place.column])
 

@@ -36,7 +36,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Of the scratch arrays that the loop needs: the largest of all stages."""
+    """Sizes of the scratch arrays that the loop needs: the largest of all stages."""
 
     inputs: int = 1  # of a kernel
     outputs: int = 1  # of all instances in a stage

@@ -221,7 +221,7 @@ class Ranges:
         return M
 
     def _pivots(self, group: MassGroup, motion: RangeRows, rows: list[int], parameters: np.ndarray) -> list[float]:
-        """Of the mass matrix in these rows, brought to a unit diagonal, the least pivot, or eigenvalue if one is negative."""
+        """The least pivot of the mass matrix in these rows, brought to a unit diagonal, or eigenvalue if one is negative."""
         M = self._matrices(group, motion, rows, parameters)
         d = np.sqrt(np.abs(np.diagonal(M, axis1=1, axis2=2)))
         d[d == 0.0] = 1.0

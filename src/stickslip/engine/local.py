@@ -65,7 +65,7 @@ FOUND = np.dtype(
 class LocalLaw(NamedTuple):
     """One law that applies: its first unknown, its size and kind, z and the derivative of z, radius and what it depends on.
 
-    Of the kind CONE also the address of its kernel, and its coefficients.
+    A law of the kind CONE also has the address of its kernel, and its coefficients.
     """
 
     first: int

@@ -23,7 +23,7 @@ def relative(accuracy: float, scale: float) -> float:
 
 
 def largest_size(tables: Tables, k: int, work: Work) -> float:
-    """Of the rows of a stage: a residual times that is a gap or a velocity."""
+    """The largest size of a row of a stage: a residual times that is a gap or a velocity."""
     n, order = int(tables.problems[k]["n"]), int(tables.problems[k]["order"])
     return float(work.sizes[order : order + n].max(initial=0.0)) or 1.0
 

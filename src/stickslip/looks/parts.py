@@ -77,7 +77,7 @@ show.register(along.Friction)(drives.friction)
 def _body(body: Body, sketch: Sketch, shaped: list[Any]) -> None:
     """Its shapes; without any, links to the points where joints hold it and a box of its inertia.
 
-    Of balls alone, as at the end of a pendulum, nothing would lead to a joint outside of them: links do there, too.
+    Nothing would lead from balls alone to a joint outside of them, as at the end of a pendulum: links do there, too.
     """
     sketch.body(body)
     if shaped:

@@ -24,7 +24,7 @@ class Body(Carrier):
     """
 
     mass: Any
-    # Of one of many equal bodies they are rows of its block: a view of each would take 0.2 kB.
+    # One of many equal bodies finds them in the rows of its block: a view of each would take more memory.
     _initial: Any = None
     _initial_velocity: Any = None
 

@@ -248,7 +248,7 @@ class Equations:
 
 
 class NoEquations(Equations):
-    """Of a part that is a copy of another: a name, and nothing that could be added to."""
+    """Equations of a part that is a copy of another: a name, and nothing that could be added to."""
 
     mass = kinetic = potential = forces = constraints = velocity_constraints = contacts = ()  # type: ignore[assignment]
 

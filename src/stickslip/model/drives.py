@@ -137,7 +137,7 @@ class Limits(Described):
             )
 
     def half_turns(self, system: System) -> list[tuple[Scalar, ...]]:
-        """Of a single stop: what it sees of an angle in space. Of two, the jump lies behind them."""
+        """What a single stop sees of an angle in space. With two stops, the jump lies behind them."""
         if None not in (self.lower, self.upper):
             return []
         key, end = ("upper", self.upper) if self.lower is None else ("lower", self.lower)

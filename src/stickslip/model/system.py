@@ -190,8 +190,8 @@ class System(WrittenEquations):
     def add_many(self, part: B, *, bodies: Any = None, **states: Any) -> list[B]:
         """Add many equal parts at once: copies of a body, or of a contact, joint or spring between such bodies.
 
-        Of a body: `states` has a row per body: position, and where the body has them orientation or angle, velocity and
-        angular_velocity; what is not given is that of the body. Of another part: `bodies` has a row per part, a body or a
+        For a body, `states` has a row per body: position, and where the body has them orientation or angle, velocity and
+        angular_velocity; what is not given is that of the body. For another part, `bodies` has a row per part, a body or a
         tuple of bodies, which take the places of those in the first row; the part itself is made of these. What it is made
         of besides (the ground, another body) stays. All share the parameters of the first, and where tangents of spatial
         contacts begin. They are named `ball[0]`, `ball[1]`, ... A thousand of them take a fraction of a second.

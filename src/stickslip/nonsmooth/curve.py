@@ -95,7 +95,7 @@ def curve_of(op: Operator, laws: Laws, scales: Scales) -> Curve | None:
 def _units(op: Operator, scales: Scales) -> np.ndarray:
     """Of rows, such that K W D is symmetric if it can be: gaps and velocities may stand side by side.
 
-    Of bodies these are |G|/|F|, so that what is called a unit by the caller does not matter.
+    For bodies these are |G|/|F|, so that what is called a unit by the caller does not matter.
     """
     unit = scales.scale / scales.speed
     if op.bodies:

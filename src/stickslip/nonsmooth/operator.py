@@ -22,7 +22,7 @@ from stickslip.nonsmooth.laws import MOST_ROWS, Laws
 class Operator(NamedTuple):
     """Arrays of both forms; those of the other form are empty.
 
-    Of bodies: M and its inverse by blocks, f, the bodies a and b (or -1) of every element, G and F by rows in two halves.
+    For bodies: M and its inverse by blocks, f, the bodies a and b (or -1) of every element, G and F by rows in two halves.
     Local: W by rows, as compressed rows. `offset` is w or q. Scratch: matrix and pivots of dense systems.
     """
 

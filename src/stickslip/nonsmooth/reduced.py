@@ -1,6 +1,6 @@
 """Smaller problems: without contacts that stay open, one for each set of bodies that touch. What they find is tested on all.
 
-Half of the corners of a stack never touch anything. Dense systems without them take an eighth of the time. Of many bodies that
+Half of the corners of a stack never touch anything. Dense systems without them take far less time. Of many bodies that
 stand apart mostly one needs a solver: the others are done where they are.
 """
 

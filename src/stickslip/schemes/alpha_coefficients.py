@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Coefficients(NamedTuple):
-    """Of the generalized-alpha method."""
+    """Coefficients of the generalized-alpha method."""
 
     alpha_m: float
     alpha_f: float

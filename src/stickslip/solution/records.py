@@ -112,12 +112,12 @@ class Stats(ShownAsText):
 
     @property
     def bilateral_residual(self) -> np.ndarray:
-        """Of every step: the largest residual of its bilateral constraints, on the levels that its stages solve."""
+        """By step: the largest residual of its bilateral constraints, on the levels that its stages solve."""
         return self._further(0, "bilateral constraints")
 
     @property
     def natural_map(self) -> np.ndarray:
-        """Of every step: the natural map of its contacts and friction, relative to the same sizes as `tol`."""
+        """By step: the natural map of its contacts and friction, relative to the same sizes as `tol`."""
         return self._further(1, "contacts and friction")
 
     def _further(self, column: int, what: str) -> np.ndarray:

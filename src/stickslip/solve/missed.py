@@ -168,7 +168,7 @@ class Missed:
         bend: np.ndarray,
         pair: tuple[int, int] | None = None,
     ) -> np.ndarray | None:
-        """Of contacts that are not known, or those of one pair, the deepest, if it is deeper than this share of the half
+        """The deepest of the contacts that are not known, or those of one pair, if it is deeper than this share of the half
         thickness, the bends of the ways of both bodies, and what gaps miss.
         """
         shapes, depth = rows[:, :2].astype(int), -rows[:, 5]
@@ -303,7 +303,7 @@ def missed_in(scene: Scene, labels: Sequence[str], exact: float) -> Missed | Non
 
 
 def turning_arms(scene: Scene) -> np.ndarray:
-    """Of each body: how far from its centre what moves is when it turns. A ball around the centre does not."""
+    """For each body, how far from its centre what moves is when it turns. A ball around the centre does not."""
     from stickslip.collide.solids import BALL
     from stickslip.collide.world import BODY, KIND, VERTEX_0
 
@@ -316,7 +316,7 @@ def turning_arms(scene: Scene) -> np.ndarray:
 
 
 def half_thickness(scene: Scene) -> np.ndarray:
-    """Of each shape; infinite where a contact knows the whole shape, as that of a ball or a plane does."""
+    """The half thickness of each shape; infinite where a contact knows the whole shape, as that of a ball or a plane does."""
     from scipy.spatial import ConvexHull, QhullError
 
     from stickslip.collide.inside import sides

@@ -93,7 +93,7 @@ def _fast(pairs: RoundPairs, far: np.ndarray) -> np.ndarray:
 def _ways(
     ready: Prepared, system: System, solution: Solution, values: Mapping[str, Any], contacts: list[Contact]
 ) -> list[np.ndarray]:
-    """Of each pair the vector between its shapes and its radii, by rows of the solution."""
+    """For each pair, the vector between its shapes and its radii, by rows of the solution."""
     known, reading = ready.inputs.setdefault(WAYS, {}), cast(Any, Reading(system))
     for each in contacts:
         if each.name not in known:

@@ -6,7 +6,7 @@
 both of the model as it is declared: wherever a run starts or continues, its tolerances are the same.
 
 A mechanism of ordinary size, 1 cm to 10 km and 1 cm/s to 10 km/s, has L = V = 1: `tol` counts in metres, metres per second
-and radians. Of another one it counts in L, V, radians and V/L. Coordinates whose unit is not known count as they are.
+and radians. In another one it counts in L, V, radians and V/L. Coordinates whose unit is not known count as they are.
 """
 
 from __future__ import annotations

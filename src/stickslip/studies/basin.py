@@ -132,7 +132,7 @@ def basins(
     at, dt = cut.steps * np.arange(transient + 1, transient + count + 1), cut.step(values)
 
     def work(k: int) -> dict[str, np.ndarray]:
-        """Of each run of a batch the number of periods after which it repeats, and the states of one repetition."""
+        """For each run of a batch, the number of periods after which it repeats, and the states of one repetition."""
         ends, failed = runs.many(states[batches[k]], np.tile(values, (len(batches[k]), 1)), dt, at)
         found = [FAILED if bad else repeats(end, count // 3, tol) for end, bad in zip(ends, failed, strict=True)]
         cycles = [end[-p:] for end, p in zip(ends, found, strict=True) if p > 0]
