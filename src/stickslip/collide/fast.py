@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from stickslip.collide.poses import turned, velocity
 from stickslip.collide.scene import FIXED, PLANAR, TRANSLATING, Scene
-from stickslip.collide.vectors import Triple, along, cross, dot, length, minus, row, times
+from stickslip.collide.vectors import Triple, along, cross, dot, length, minus, times
 from stickslip.collide.world import BALL_BALL, BALL_LINE, BALL_PLANE, BODY, LINE_LINE, World
 from stickslip.jit import jit_bare
 
@@ -41,7 +42,7 @@ def face_fast_features(world: World, scene: Scene, u: np.ndarray, within: float)
             (found[17], found[18], found[19]),
         )
         w = minus(x_a, x_b)
-        v = minus(velocity(world, scene, first, u, x_a), velocity(world, scene, second, u, x_b))
+        v = minus(velocity(scene, world.A, world.x, first, u, x_a), velocity(scene, world.A, world.x, second, u, x_b))
         if kind == BALL_LINE:
             w, v = along(w, -dot(w, d), d), along(v, -dot(v, d), d)
         size, closing = length(w), dot(w, v)
@@ -87,16 +88,6 @@ def _face_turning_lines(world: World, scene: Scene, u: np.ndarray, within: float
 
 
 @jit_bare
-def velocity(world: World, scene: Scene, b: int, u: np.ndarray, x: Triple) -> Triple:
-    """The velocity of the point of a body that is at x."""
-    first = scene.bodies[b, 3]
-    if scene.bodies[b, 0] == FIXED:
-        return (0.0, 0.0, 0.0)
-    v = (u[first], u[first + 1], 0.0 if scene.dimension == 2 else u[first + 2])
-    return along(v, 1.0, cross(_spin(world, scene, b, u), minus(x, row(world.x, b))))
-
-
-@jit_bare
 def _spin(world: World, scene: Scene, b: int, u: np.ndarray) -> Triple:
     """Angular velocity of a body, whose components in u are those along its own axes."""
     kind, first = scene.bodies[b, 0], scene.bodies[b, 3]
@@ -104,10 +95,4 @@ def _spin(world: World, scene: Scene, b: int, u: np.ndarray) -> Triple:
         return (0.0, 0.0, 0.0)
     if kind == PLANAR:
         return (0.0, 0.0, u[first + 2])
-    A = world.A[b]
-    p, q, r = u[first + 3], u[first + 4], u[first + 5]
-    return (
-        A[0, 0] * p + A[0, 1] * q + A[0, 2] * r,
-        A[1, 0] * p + A[1, 1] * q + A[1, 2] * r,
-        A[2, 0] * p + A[2, 1] * q + A[2, 2] * r,
-    )
+    return turned(world.A[b], u, first + 3)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from stickslip.collide.room import Room
-from stickslip.collide.scene import FIXED, PLANAR, RIGID, TRANSLATING
-from stickslip.jit import jit, jit_bare
+from stickslip.collide.scene import FIXED, PLANAR, RIGID, TRANSLATING, Scene
+from stickslip.collide.vectors import Triple, along, cross, minus, row
+from stickslip.jit import jit, jit_bare, jit_inline
 
 
 @jit_bare
@@ -69,3 +70,29 @@ def speeds(bodies: np.ndarray, arms: np.ndarray, dimension: int, u: np.ndarray) 
                 spin += u[first + dimension + k] ** 2
         speed[b] = np.sqrt(square) + np.sqrt(spin) * arms[b]
     return speed
+
+
+@jit_inline
+def turned(A: np.ndarray, v: np.ndarray, at: int) -> Triple:
+    """A vector in the frame of a body, whose components begin there, in space."""
+    x, y, z = v[at], v[at + 1], v[at + 2]
+    return (
+        A[0, 0] * x + A[0, 1] * y + A[0, 2] * z,
+        A[1, 0] * x + A[1, 1] * y + A[1, 2] * z,
+        A[2, 0] * x + A[2, 1] * y + A[2, 2] * z,
+    )
+
+
+@jit_bare
+def velocity(scene: Scene, A: np.ndarray, places: np.ndarray, b: int, u: np.ndarray, x: Triple) -> Triple:
+    """The velocity of the point of body b that is at x, where bodies are at these poses."""
+    kind, first = scene.bodies[b, 0], scene.bodies[b, 3]
+    if kind == FIXED:
+        return (0.0, 0.0, 0.0)
+    v = (u[first], u[first + 1], 0.0 if scene.dimension == 2 else u[first + 2])
+    arm = minus(x, row(places, b))
+    if kind == PLANAR:
+        return v[0] - u[first + 2] * arm[1], v[1] + u[first + 2] * arm[0], 0.0
+    if kind == RIGID:
+        return along(v, 1.0, cross(turned(A[b], u, first + 3), arm))
+    return v

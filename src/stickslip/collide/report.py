@@ -6,10 +6,10 @@ import numpy as np
 
 from stickslip.collide.ellipsoids import POINT as NO_SPREAD
 from stickslip.collide.ellipsoids import UP, Spread, far, moved, newton_step
-from stickslip.collide.poses import place_bodies
+from stickslip.collide.poses import place_bodies, turned, velocity
 from stickslip.collide.room import Room
 from stickslip.collide.rows import P_F_0, P_N_0, SLIPS, numbers_at
-from stickslip.collide.scene import FIXED, PLANAR, RIGID, Contacts, Scene
+from stickslip.collide.scene import Contacts, Scene
 from stickslip.collide.vectors import Triple, along, cross, dot, length, minus, row, times
 from stickslip.collide.world import (
     BALL_CAVITY,
@@ -62,7 +62,8 @@ def report(
             P = along(P, memory[home[P_F_0] + 2 * at + 1], cross(n, t))
         x = row(contacts.point, c)
         v = minus(
-            _velocity(scene, room, contacts.body[c, 0], u_0, x), _velocity(scene, room, contacts.body[c, 1], u_0, x)
+            velocity(scene, room.A, room.x, contacts.body[c, 0], u_0, x),
+            velocity(scene, room.A, room.x, contacts.body[c, 1], u_0, x),
         )
         for k in range(3):
             to[POINT + k], to[NORMAL + k], to[PERCUSSION + k], to[BEFORE + k] = x[k], n[k], P[k], v[k]
@@ -70,7 +71,8 @@ def report(
     for c in range(contacts.found[0]):
         gap, x = gap_and_foot(room, contacts, c, memory, numbers_at(contacts, homes, c))
         v = minus(
-            _velocity(scene, room, contacts.body[c, 0], u_1, x), _velocity(scene, room, contacts.body[c, 1], u_1, x)
+            velocity(scene, room.A, room.x, contacts.body[c, 0], u_1, x),
+            velocity(scene, room.A, room.x, contacts.body[c, 1], u_1, x),
         )
         out[c, GAP] = gap
         for k in range(3):
@@ -84,10 +86,10 @@ def gap_and_foot(room: Room, contacts: Contacts, c: int, memory: np.ndarray, at:
     """
     first, second, kind, numbers = contacts.body[c, 0], contacts.body[c, 1], contacts.kind[c], memory[at:]
     A, B = room.A[first], room.A[second]
-    a, b = _turned(A, numbers, 0), _turned(B, numbers, 4)
+    a, b = turned(A, numbers, 0), turned(B, numbers, 4)
     x = (room.x[first, 0] + a[0], room.x[first, 1] + a[1], room.x[first, 2] + a[2])
     w = minus(x, (room.x[second, 0] + b[0], room.x[second, 1] + b[1], room.x[second, 2] + b[2]))
-    d_a, d_b = _turned(A, numbers, 8), _turned(B, numbers, 11)
+    d_a, d_b = turned(A, numbers, 8), turned(B, numbers, 11)
     r = numbers[3] + numbers[7]
     if kind >= EGG_PLANE:
         S = _turned_spread(A, numbers, 24)
@@ -117,16 +119,6 @@ def gap_and_foot(room: Room, contacts: Contacts, c: int, memory: np.ndarray, at:
 
 
 @jit
-def _turned(A: np.ndarray, v: np.ndarray, at: int) -> Triple:
-    x, y, z = v[at], v[at + 1], v[at + 2]
-    return (
-        A[0, 0] * x + A[0, 1] * y + A[0, 2] * z,
-        A[1, 0] * x + A[1, 1] * y + A[1, 2] * z,
-        A[2, 0] * x + A[2, 1] * y + A[2, 2] * z,
-    )
-
-
-@jit
 def _turned_spread(A: np.ndarray, v: np.ndarray, at: int) -> Spread:
     """The matrix of an ellipsoid in the frame of a body, in space: A S A^T."""
     S = np.empty((3, 3))
@@ -141,18 +133,3 @@ def _turned_spread(A: np.ndarray, v: np.ndarray, at: int) -> Spread:
             for n in range(3):
                 out[k] += A[i, m] * S[m, n] * A[j, n]
     return out[0], out[1], out[2], out[3], out[4], out[5]
-
-
-@jit
-def _velocity(scene: Scene, room: Room, b: int, u: np.ndarray, x: Triple) -> Triple:
-    """The velocity of the point of body b that is at x."""
-    kind, first = scene.bodies[b, 0], scene.bodies[b, 3]
-    if kind == FIXED:
-        return (0.0, 0.0, 0.0)
-    v = (u[first], u[first + 1], 0.0 if scene.dimension == 2 else u[first + 2])
-    arm = minus(x, row(room.x, b))
-    if kind == PLANAR:
-        return v[0] - u[first + 2] * arm[1], v[1] + u[first + 2] * arm[0], 0.0
-    if kind == RIGID:
-        return along(v, 1.0, cross(_turned(room.A[b], u, first + 3), arm))
-    return v

@@ -47,7 +47,7 @@ def first_outside(address, n_in, count, impact, highest, touch, sources, acts, r
 
 @jit
 def least_pivot(addresses, n_in, sizes, starts, sources, places, rows, begin, parameters, M, x, y):
-    """The least pivot of the mass matrix of the row that begins there, brought to a unit diagonal; <= 0 if it is not positive."""
+    """The least pivot of the mass matrix of the row that begins there, with a unit diagonal; <= 0 if it is not positive."""
     n = M.shape[0]
     M[:, :] = 0.0
     for part in range(addresses.size):
