@@ -131,6 +131,7 @@ def failure_of(
             f"; {masses}. Forces that a heavy body needs are known up to rounding errors, and these move a light one"
         )
         remedy = f"masses that differ by less than a factor of 1e{np.log10(UNEVEN):.0f} help"
+        remedy += f"; if they are not the reason, {smaller}"
     elif jam and rubs:
         tried += (
             "; contacts jam: friction can hold forces of any size between them, while the step asks them to separate, and no "
