@@ -600,6 +600,16 @@ def test_masses_that_differ_too_much_are_named_and_no_jam(method, ratio):
     assert "jam" not in str(caught.value)
 
 
+def test_the_mass_of_a_body_that_nothing_joins_is_no_reason():
+    s = ss.System("whirl")
+    mass = s.add(ss.PointMass("mass", mass=1.0, position=[1, 0], velocity=[0, 10.0]))
+    s.add(ss.Rod("string", ss.ground.point(0, 0), mass.point()))
+    s.add(ss.PointMass("planet", mass=1e9, position=[100, 0]))
+    with pytest.raises(ss.ConvergenceError, match="A smaller dt may help") as caught:
+        solve(s, t_end=0.36, dt=0.12)
+    assert "planet" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "law, words",
     [
