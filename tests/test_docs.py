@@ -15,6 +15,14 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MODULES = [m.name for m in pkgutil.walk_packages(stickslip.__path__, "stickslip.") if not m.name.endswith("__main__")]
 
 
+WITHOUT_EXAMPLE = {"ImportedSystem", "NoDerivativeError", "ResultFileError", "StudyError"}
+
+
+def blocks_of(page):
+    """The Python blocks of a page."""
+    return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
 @pytest.mark.parametrize("name", ["stickslip", *MODULES])
 def test_examples_of_docstrings(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -26,9 +34,8 @@ def test_examples_of_docstrings(name, tmp_path, monkeypatch):
 def test_examples_of_pages(page, tmp_path, monkeypatch):
     """The blocks of a page run one after another, in one namespace and in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     namespace: dict = {}
-    for block in blocks:
+    for block in blocks_of(page):
         exec(compile(block, str(page), "exec"), namespace)  # our own pages
 
 
@@ -41,6 +48,15 @@ def test_links_of_pages_lead_somewhere(page):
 
 def test_everything_public_has_a_docstring():
     assert [name for name in stickslip.__all__ if not getattr(stickslip, name).__doc__] == []
+
+
+def test_everything_public_has_an_example():
+    """In its docstring or on a page; warnings, tables of names and what files are needed for have none."""
+    shown = set(re.findall(r"\w+", "".join(block for page in PAGES for block in blocks_of(page))))
+    kinds = (type, type(blocks_of))
+    for name, thing in ((name, getattr(stickslip, name)) for name in stickslip.__all__):
+        if isinstance(thing, kinds) and not (isinstance(thing, type) and issubclass(thing, Warning)):
+            assert ">>>" in thing.__doc__ or name in shown or name in WITHOUT_EXAMPLE, name
 
 
 def script(name):

@@ -14,15 +14,39 @@ if TYPE_CHECKING:
 
 
 class StickslipError(Exception):
-    """Base class: catch this to catch everything that the library raises on purpose."""
+    """Base class: catch this to catch everything that the library raises on purpose.
+
+    >>> import stickslip as ss
+    >>> try:
+    ...     ss.solve(ss.benchmarks.bouncing_ball(), t_end=1.0, dt=1e-3, method="ratle")
+    ... except ss.StickslipError as error:
+    ...     print(str(error).partition(";")[0])
+    unknown method 'ratle'
+    """
 
 
 class ModelError(StickslipError, ValueError):
-    """A mechanism is declared wrongly: a shape, an undeclared symbol, a value out of its range."""
+    """A mechanism is declared wrongly: a shape, an undeclared symbol, a value out of its range.
+
+    >>> import stickslip as ss
+    >>> try:
+    ...     ss.PointMass("m", mass=-1, position=[0, 0])
+    ... except ss.ModelError as error:
+    ...     print(error)
+    point mass 'm': mass = -1 must be a finite number > 0
+    """
 
 
 class OptionError(StickslipError, ValueError):
-    """An argument of `solve` or of the command line cannot be used."""
+    """An argument of `solve` or of the command line cannot be used.
+
+    >>> import stickslip as ss
+    >>> try:
+    ...     ss.solve(ss.benchmarks.bouncing_ball(), t_end=1.0, dt=0)
+    ... except ss.OptionError as error:
+    ...     print(error)
+    dt = 0 must be a finite number > 0
+    """
 
 
 class InitialStateError(StickslipError, ValueError):
@@ -30,7 +54,15 @@ class InitialStateError(StickslipError, ValueError):
 
 
 class MethodError(StickslipError, ValueError):
-    """A scheme cannot treat this system; the message names schemes that can."""
+    """A scheme cannot treat this system; the message names schemes that can.
+
+    >>> import stickslip as ss
+    >>> try:
+    ...     ss.solve(ss.benchmarks.slider_crank(), t_end=1.0, dt=1e-3, method="schatzman-paoli")
+    ... except ss.MethodError as error:
+    ...     print(str(error).partition(".")[0])    # doctest: +ELLIPSIS
+    method 'schatzman-paoli' ...
+    """
 
 
 class StabilityWarning(UserWarning):
@@ -112,8 +144,13 @@ class ConvergenceError(StickslipError):
 
     Attributes: `time` and `step` where it happened, `stage` of the scheme, `residual` that was reached, `solution`,
     `names` of the contacts and constraints that did not close, or of the equations if all of them did, and `problem`, the
-    linearised contact problem of the step
-    (`error.problem.save("step.hdf5")` keeps it), or None.
+    linearised contact problem of the step (`error.problem.save("step.hdf5")` keeps it), or None.
+
+    >>> import stickslip as ss
+    >>> try:
+    ...     solution = ss.solve(ss.benchmarks.bouncing_ball(), t_end=1.0, dt=1e-2)
+    ... except ss.ConvergenceError as error:
+    ...     solution = error.solution
     """
 
     def __init__(

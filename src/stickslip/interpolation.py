@@ -28,7 +28,14 @@ KINDS, OUTSIDE = ("linear", "cubic"), ("hold", "extend", "periodic")
 
 
 class Interpolation:
-    """A function through data points, for numbers, arrays and symbols alike; `interpolate` makes it."""
+    """A function through data points, for numbers, arrays and symbols alike; `interpolate` makes it.
+
+    >>> f = interpolate([0, 1, 3], [0, 2, 2], kind="linear")
+    >>> f
+    <Interpolation: linear, 3 points from 0 to 3, outside: hold>
+    >>> float(f(0.5))
+    1.0
+    """
 
     def __init__(self, knots: np.ndarray, coefficients: np.ndarray, kind: str, outside: str):
         self.knots, self.coefficients, self.kind, self.outside = knots, coefficients, kind, outside

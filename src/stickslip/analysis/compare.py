@@ -28,6 +28,11 @@ class Comparison(ShownWithFigure):
     """What several methods made of one system, in the order in which they were named; prints as a table.
 
     `ledgers` holds the energy ledger of each method that has a solution.
+
+    >>> import stickslip as ss
+    >>> found = ss.compare(ss.benchmarks.bouncing_ball(), ["moreau", "rattle"], t_end=0.1, dt=1e-2)
+    >>> list(found.solutions), found.failures
+    (['moreau', 'rattle'], {})
     """
 
     system: str

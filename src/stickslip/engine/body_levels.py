@@ -8,8 +8,8 @@ its two bodies only, apart from what their motion changes in the forces of other
 
 A force acts on all vectors of unknowns of a body alike, up to factors e of the scheme: F = e x F_0. So W = G_0 M_0^-1 F_0 with
 six velocities per body, M_0 the block of D for one of the vectors, G_0 = G D^-1 e M_0. That is what `nonsmooth.proximal`
-solves in milliseconds, where the dense W of all levels takes hundreds. Levels are solved in turn, a few rounds, each with
-the exact (1) of the others. What (1) leaves out, the next linearisation of the stage corrects.
+solves, much faster than the dense W of all levels. Levels are solved in turn, a few rounds, each with the exact (1) of the
+others. What (1) leaves out, the next linearisation of the stage corrects.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 v is the step of the velocities, backwards, in their units; r are the multipliers of laws, and u is what the laws are about. The
 matrix of the stage is not reduced to its laws, as in `local`: twenty boxes on each other are twenty blocks of 6 x 6 in a
-row, whose factorisation takes a hundredth of that of the 240 rows of their contacts.
+row, while their contacts have 240 rows, all of which feel each other.
 """
 
 from __future__ import annotations

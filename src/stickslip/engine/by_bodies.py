@@ -31,10 +31,7 @@ def solve_by_bodies(tables: Tables, k: int, memory: np.ndarray, work: Work, opti
 
 
 def _solved(stage: BodyStage, tol: float) -> tuple[np.ndarray, float]:
-    """Multipliers of the linearised stage, and their residual: from the present ones, else from zero.
-
-    Of 642 problems of a heap of 30 spheres 13 are not solved from the present ones in three rounds; from zero one is left.
-    """
+    """Multipliers of the linearised stage, and their residual: from the present ones, which mostly lead on, else from zero."""
     r, s = stage.z.copy(), scratch(stage.z.size, size_of(stage.op), stage.laws.kind.size)
     left = robust(stage.op, stage.laws, stage.scales, r, tol, ROUNDS, s)[0]
     if not left < ROUGH:
@@ -54,8 +51,8 @@ def _iterated(
 ) -> bool:
     """The outer iteration from x; whether the memory holds a solution.
 
-    Contacts that are farther away than NEAR and close on the way are in the next linearised stage. If none that are open are
-    taken, contacts of a stack close one after another, and a step of 20 boxes by half-explicit takes twice as long.
+    Contacts that are farther away than NEAR and close on the way are in the next linearised stage. If none that are open were
+    taken, contacts of a stack would close one after another.
     """
     n, largest = x.size, largest_size(tables, k, work)
     unknowns.set(x)

@@ -20,8 +20,7 @@ from stickslip.patience import look
 
 # A patch takes about as long as so many times a sweep over one contact; no more often is one worth its time.
 WORTH = 300_000
-# At least, before the first patch and between two. 1000 spheres by moreau, steps 400 to 550: 61 ms per step with 400 and 150,
-# 57 with 250 and 100.
+# At least, before the first patch and between two.
 FIRST_SWEEPS, MORE_SWEEPS = 160, 80
 SHARE, AIM = 0.3, 0.3  # of the tolerance: what a contact of a patch misses, and what the patch is solved to
 MOST_BAD, MOST = 300, 400  # contacts that miss it, and of a patch: with more of them sweeps go on

@@ -43,8 +43,7 @@ class Way(NamedTuple):
     cold: bool
 
 
-# All levels at once take longest, but the path leads to a solution of all of them: a heap of 12 spheres has a step in which
-# what is found in turn repeats at a residual of 5e-7.
+# All levels at once take longest, but the path leads to a solution of all of them where what is found in turn repeats.
 WAYS = (Way(levels=True, cold=False), Way(levels=True, cold=True), Way(levels=False, cold=False))
 
 
@@ -69,11 +68,10 @@ def rescue(
 ) -> Rescue:
     """Solve stage k from the start of the compiled iterations, with multipliers of zero; the memory holds what was found.
 
-    Contacts that are far away are idle at first, as in the compiled loop: of 585 pairs of 30 spheres some 80 are near, and
-    dense systems without the others take a thousandth of the time. Whatever closes on the way is in the next linearised
-    problem. A stage that looks for sets of contacts is tried in several WAYS. If none of them succeeds, contacts that are
-    FARTHER away are taken, too, and all of them where sets are looked for. Without `dense` all this is left out, and only
-    the graph of bodies is tried.
+    Contacts that are far away are idle at first, as in the compiled loop: most pairs of a heap are, and dense systems without
+    them are far smaller. Whatever closes on the way is in the next linearised problem. A stage that looks for sets of contacts
+    is tried in several WAYS. If none of them succeeds, contacts that are FARTHER away are taken, too, and all of them where
+    sets are looked for. Without `dense` all this is left out, and only the graph of bodies is tried.
     """
     groups = tables.groups.copy()
     groups["gap_kernel"] = 0

@@ -51,8 +51,7 @@ PROBLEM = _integers(
 )
 DENSE, SPARSE = -1, -2
 SMALL = 48  # unknowns, below which dense loops are faster in any case
-# Unknowns that are left of a sparse system, below which dense rows that skip zeros are faster: 150 of 12 spheres take 50 us
-# instead of 75, 360 of 30 spheres as long.
+# Unknowns that are left of a sparse system, below which dense rows that skip zeros are faster.
 FEW = 200
 
 # A vector of unknowns: `length` of them from `first` on lie in the memory from `start` on.

@@ -12,26 +12,9 @@ import numpy as np
 from stickslip.errors import ModelError
 from stickslip.math import Scalar, Vector, array, column, cross, diag, dot, is_symbolic, quaternion_rotation, rotation
 from stickslip.model.declaration import TIME, Coordinates, Equations
-from stickslip.model.frames import Axis, Carrier, Frame, Ground, Point, ground, parameters, rate, velocities_of
-from stickslip.model.given import number, numbers
+from stickslip.model.frames import Carrier
+from stickslip.model.given import numbers, principal_or_full, require_positive, unit_quaternion
 from stickslip.model.system import System
-
-__all__ = [
-    "Axis",
-    "Body",
-    "Carrier",
-    "Frame",
-    "Ground",
-    "PlanarBody",
-    "Point",
-    "PointMass",
-    "RigidBody",
-    "ground",
-    "parameters",
-    "rate",
-    "require_positive",
-    "velocities_of",
-]
 
 
 class Body(Carrier):
@@ -250,10 +233,10 @@ class RigidBody(Body):
         super().__init__(name)
         where = f"rigid body {name!r}"
         require_positive(where, mass=mass)
-        self.mass, self.inertia = mass, _inertia(where, inertia)
+        self.mass, self.inertia = mass, principal_or_full(where, inertia)
         self._A: np.ndarray | None = None
         self._spin: np.ndarray | None = None
-        place, p = numbers(where, "position", position, 3), _unit_quaternion(where, orientation)
+        place, p = numbers(where, "position", position, 3), unit_quaternion(where, orientation)
         v, omega = numbers(where, "velocity", velocity, 3), numbers(where, "angular_velocity", angular_velocity, 3)
         self.initial, self.initial_velocity = np.concatenate([place, p]), np.concatenate([v, omega])
 
@@ -347,58 +330,3 @@ def _gyroscopic() -> ca.Function:
 def _turn(A: Callable[[], np.ndarray], local: Vector) -> np.ndarray:
     """A local, where zero stays zero, has no symbols in it, and needs no rotation, which takes a millisecond to write down."""
     return np.zeros(len(local)) if not is_symbolic(local) and not np.any(local) else A() @ array(local)
-
-
-def _unit_quaternion(where: str, given: Any) -> np.ndarray:
-    wanted = "orientation must be a quaternion (p_0, p_1, p_2, p_3) of length > 0, scalar first, or a 3 x 3 rotation "
-    try:
-        orientation = array(given)
-    except ModelError:
-        orientation = np.zeros(0)
-    if is_symbolic(orientation) or orientation.shape not in ((4,), (3, 3)) or not np.isfinite(orientation).all():
-        raise ModelError(f"{where}: {wanted}matrix, given by numbers, got {given!r}")
-    if orientation.shape == (3, 3):
-        from scipy.spatial.transform import Rotation
-
-        if not np.allclose(orientation.T @ orientation, np.eye(3), atol=1e-9) or np.linalg.det(orientation) < 0:
-            raise ModelError(f"{where}: the orientation is not a rotation matrix")
-        x, y, z, w = Rotation.from_matrix(orientation).as_quat()
-        return np.array([w, x, y, z])
-    length = np.linalg.norm(orientation)
-    if length == 0.0:
-        raise ModelError(f"{where}: {wanted}matrix, got {given!r}")
-    return orientation / length
-
-
-def require_positive(where: str, **values: Any) -> None:
-    """Numbers must be positive; what symbols are worth is checked when it is known."""
-    for name, value in values.items():
-        number(where, name, value, above=0)
-
-
-def _inertia(where: str, given: Any) -> np.ndarray:
-    """Three principal moments or a symmetric matrix, positive, none larger than the sum of the two others."""
-    try:
-        inertia = array(given)
-    except ModelError:
-        inertia = np.zeros(0)
-    if inertia.shape not in ((3,), (3, 3)):
-        raise ModelError(
-            f"{where}: inertia must be three principal moments or a 3 x 3 matrix of numbers, got {given!r}"
-        )
-    if is_symbolic(inertia):
-        return inertia
-    Theta = np.diag(inertia) if inertia.ndim == 1 else inertia
-    if not np.isfinite(Theta).all() or not np.allclose(Theta, Theta.T, rtol=0, atol=1e-12 * np.abs(Theta).max()):
-        raise ModelError(
-            f"{where}: the inertia matrix is not finite or not symmetric: {np.asarray(Theta, float).tolist()}"
-        )
-    a, b, c = np.linalg.eigvalsh(Theta)
-    if a <= 0:
-        raise ModelError(f"{where}: principal moment of inertia {a:g} must be > 0")
-    if c > (a + b) * (1 + 1e-9):
-        raise ModelError(
-            f"{where}: principal moments of inertia {a:g}, {b:g}, {c:g} violate the triangle inequality, "
-            f"{c:g} > {a:g} + {b:g}; no distribution of mass has them"
-        )
-    return inertia

@@ -109,3 +109,70 @@ def direction(where: str, what: str, value: Vector, n: int) -> np.ndarray:
     if not is_symbolic(out) and not np.any(out):
         raise ModelError(f"{where}: the {what} {value} has length zero")
     return out
+
+
+def require_positive(where: str, **values: Any) -> None:
+    """Numbers must be positive; what symbols are worth is checked when it is known.
+
+    >>> require_positive("ball", mass=1.0, radius=0.1)
+    """
+    for name, value in values.items():
+        number(where, name, value, above=0)
+
+
+def unit_quaternion(where: str, given: Any) -> np.ndarray:
+    """An orientation as a quaternion of length 1, given as one of any length or as a rotation matrix.
+
+    >>> unit_quaternion("body 'top'", [0, 0, 0, 2]).tolist()
+    [0.0, 0.0, 0.0, 1.0]
+    """
+    wanted = "orientation must be a quaternion (p_0, p_1, p_2, p_3) of length > 0, scalar first, or a 3 x 3 rotation "
+    try:
+        orientation = array(given)
+    except ModelError:
+        orientation = np.zeros(0)
+    if is_symbolic(orientation) or orientation.shape not in ((4,), (3, 3)) or not np.isfinite(orientation).all():
+        raise ModelError(f"{where}: {wanted}matrix, given by numbers, got {given!r}")
+    if orientation.shape == (3, 3):
+        from scipy.spatial.transform import Rotation
+
+        if not np.allclose(orientation.T @ orientation, np.eye(3), atol=1e-9) or np.linalg.det(orientation) < 0:
+            raise ModelError(f"{where}: the orientation is not a rotation matrix")
+        x, y, z, w = Rotation.from_matrix(orientation).as_quat()
+        return np.array([w, x, y, z])
+    length = np.linalg.norm(orientation)
+    if length == 0.0:
+        raise ModelError(f"{where}: {wanted}matrix, got {given!r}")
+    return orientation / length
+
+
+def principal_or_full(where: str, given: Any) -> np.ndarray:
+    """Moments of inertia: three principal ones, or a symmetric matrix; positive, none larger than the sum of the two others.
+
+    >>> principal_or_full("body 'top'", [1, 1, 2]).tolist()
+    [1.0, 1.0, 2.0]
+    """
+    try:
+        inertia = array(given)
+    except ModelError:
+        inertia = np.zeros(0)
+    if inertia.shape not in ((3,), (3, 3)):
+        raise ModelError(
+            f"{where}: inertia must be three principal moments or a 3 x 3 matrix of numbers, got {given!r}"
+        )
+    if is_symbolic(inertia):
+        return inertia
+    Theta = np.diag(inertia) if inertia.ndim == 1 else inertia
+    if not np.isfinite(Theta).all() or not np.allclose(Theta, Theta.T, rtol=0, atol=1e-12 * np.abs(Theta).max()):
+        raise ModelError(
+            f"{where}: the inertia matrix is not finite or not symmetric: {np.asarray(Theta, float).tolist()}"
+        )
+    a, b, c = np.linalg.eigvalsh(Theta)
+    if a <= 0:
+        raise ModelError(f"{where}: principal moment of inertia {a:g} must be > 0")
+    if c > (a + b) * (1 + 1e-9):
+        raise ModelError(
+            f"{where}: principal moments of inertia {a:g}, {b:g}, {c:g} violate the triangle inequality, "
+            f"{c:g} > {a:g} + {b:g}; no distribution of mass has them"
+        )
+    return inertia

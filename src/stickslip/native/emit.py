@@ -81,8 +81,7 @@ def emit(function: ca.Function, stride: int = 0) -> str:
                 lines += stores(result, position, stride, f"o{position}")
             else:
                 pointer = value(f"getelementptr double, ptr %outputs, i64 {position}")
-                # Volatile only spares LLVM the search for stores to merge: 0.9 s instead of 2.9 s for 17,000 lines,
-                # the same run time.
+                # Volatile only spares LLVM the search for stores to merge, which takes long and gains nothing.
                 lines.append(f"store volatile double {result}, ptr {pointer}")
         elif operation == ca.OP_CALL and tables is not None:
             # A derivative of a look-up has more arguments, and is zero.
@@ -205,8 +204,8 @@ SYMBOL = "stickslip_kernel"
 def _clear(positions: list[int]) -> list[str]:
     """Set the outputs at `positions` to zero, a run of neighbours at once.
 
-    Dense Jacobians are mostly zeros. One store for each of the 7,700 zeros of a Lobatto-like step (s = 4, 92 unknowns)
-    takes 3.8 s to compile, as LLVM's search for stores to merge is quadratic; so it takes 0.2 s.
+    Dense Jacobians are mostly zeros. One store for each of them takes long to compile: LLVM's search for stores to merge is
+    quadratic.
     """
     lines: list[str] = []
     runs: list[list[int]] = []

@@ -68,21 +68,15 @@ def compile_kernel(function: ca.Function, stride: int = 0) -> Kernel:
 
 
 def _level(ir: str) -> int:
-    """LLVM's level of code generation. Measured, for the host's CPU, in ms to compile and microseconds per run:
+    """LLVM's level of code generation.
 
-    | kernel                               | lines of IR | level 0       | level 1       | level 2       |
-    | slider-crank, first stage of RATTLE  |         597 |   7 ms   0.17 |  14 ms   0.14 |  14 ms   0.14 |
-    | Lobatto-like step, s = 4, sparse     |       4,180 |  19 ms   1.38 |  84 ms   0.69 |  84 ms   0.69 |
-    | pendulum of six links, implicit      |       9,896 |  56 ms   3.2  | 438 ms   1.3  | 435 ms   1.3  |
-    | Lobatto-like step, s = 8, dense      |      17,061 | 136 ms  11.9  | 681 ms  10.0  | 729 ms   9.9  |
-
-    Level 1 keeps values in registers and combines sin and cos; level 2 adds nothing. Passes over the IR (level 1 of the
-    optimiser, 7 to 1500 ms) gained nothing either. Code for the generic CPU is up to 1.4 times slower.
+    Level 1 keeps values in registers and combines sin and cos: kernels run faster than with level 0, and take longer to
+    compile, so that very long ones go without. Level 2 and passes over the IR take longer still, and gain nothing more.
     """
     return 1 if ir.count("\n") <= _LONGEST_OPTIMISED else 0
 
 
-# About one second of compilation, once per machine.
+# Lines: beyond, compiling takes too long.
 _LONGEST_OPTIMISED = 20_000
 
 

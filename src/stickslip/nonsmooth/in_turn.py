@@ -23,9 +23,8 @@ from stickslip.nonsmooth.operator import size_of
 from stickslip.nonsmooth.problem import Problem, elements_rows
 from stickslip.nonsmooth.reduced import part_of, without_force
 
-# Of the largest entry of its row: smaller ones do not couple. Between the levels of a stack of boxes they are 0.02 to 0.2 (with
-# large percussions), within a level 0.16 and more. The smallest share is taken that leaves no part with more than SMALLER of
-# all rows.
+# Of the largest entry of its row: smaller ones do not couple. Between the levels of a stack they grow with the percussions, up
+# to those within a level. The smallest share is taken that leaves no part with more than SMALLER of all rows.
 WEAK = (0.03, 0.1, 0.3)
 SMALLER = 0.6
 ROUNDS = 8

@@ -22,7 +22,7 @@ from stickslip.nonsmooth.reduced import part_of
 SIDES = 16  # of the polygon in a circle: 2 % less friction
 RANK = 1e-10  # of the largest singular value of W: smaller ones are zero
 ASKED = 1e-9  # relative s.q: rounding errors are smaller
-MOST = 300  # rows: 252 take 0.5 s, and 756 half a minute
+MOST = 300  # rows: more take long
 
 
 def jam_of(problem: Problem) -> np.ndarray | None:

@@ -20,7 +20,7 @@ from stickslip.nonsmooth.operator import Operator, multiply, solve_matrix
 MOST = 20  # iterations
 LOOSE = 1e-2  # relative residual of a direction
 WORTH = 1 / 3  # of a factorisation: what iterations may cost
-LEAST = 10  # iterations: fewer are rarely enough, and were lost (a wall of 100 bricks with a heavy top takes a fifth longer)
+LEAST = 10  # iterations: fewer are rarely enough, and are lost then
 
 
 @jit

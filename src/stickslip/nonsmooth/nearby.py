@@ -14,8 +14,8 @@ from stickslip.nonsmooth.operator import Operator, size_of
 from stickslip.nonsmooth.path import path_to_solution
 from stickslip.nonsmooth.proximal import robust
 
-# Percussions of such a start are 5 to 15 % off, a few contacts have a wrong status. With kappa = 1e4 the first step fails in
-# most of 18 capped stages of 1000 spheres. Where friction makes forces grow that a proximal step should reduce, the residual
+# Percussions of such a start are a little off, and a few contacts have a wrong status, so a large kappa makes the first step
+# fail. Where friction makes forces grow that a proximal step should reduce, the residual
 # rises for many steps, and falls again once kappa is large: hence patience, and a kappa that falls slowly. Forces of a pile
 # that moves slowly hold each other from step to step, and the branch of solutions that they belong to may end: no step of
 # Newton's method leads on from there, but the path does.
@@ -27,7 +27,7 @@ OUTER, FEWER = 60, 20
 SOON = NEAR._replace(failures=4)
 LAST_POINTS = 2
 WORTH = 1000.0, 2e-3  # of the tolerance, or of the free velocities: the error of a point from which it is tried
-MOST_ON_PATH = 5000  # contacts: of 2300 a path takes 130 to 360 factorisations of 28 ms
+MOST_ON_PATH = 5000  # contacts: a path takes hundreds of factorisations
 ROUNDS = 3  # of ADMM and Newton, where laws have no path
 
 Nearby = Callable[[Operator, Laws, Scales, np.ndarray, float], bool]

@@ -54,7 +54,7 @@ MOST_STEPS = 1000
 UNBOUNDED = 1e7  # forces, by those that make the free velocities
 START_STEPS = 60
 SELF_STRESS = 1e-4  # velocities that the forces of a jam may make, by those that they would make alone
-MOST = 600  # rows of a problem without bodies: a point takes 0.1 s
+MOST = 600  # rows of a problem without bodies, whose points are dense systems
 
 Finish = Callable[[np.ndarray], tuple[np.ndarray, float]]  # multipliers to better ones, and their residual
 

@@ -85,10 +85,7 @@ def _sweeps(most: int) -> SolverFunction:
 
 
 def _few_sweeps(problem: Problem, r: np.ndarray, tol: float) -> tuple[np.ndarray, int]:
-    """As many sweeps as easy problems need, in thirds: a third that does not gain its share of the digits is the last one.
-
-    A wall of 100 bricks, where sweeps are lost, takes 60 ms with sixty of them and 30 with twenty.
-    """
+    """As many sweeps as easy problems need, in thirds: a third that does not gain its share of the digits is the last one."""
     history, work, count = np.zeros((2 * MEMORY + 3, r.size)), _scratch(problem), 0
     for wanted in (tol ** (1 / 3), tol ** (2 / 3), tol):
         error, done = sweeps(problem.operator, problem.laws, problem.scales, r, tol, FEW // 3, history, work)
@@ -192,19 +189,17 @@ LADDER: tuple[tuple[str, SolverFunction, bool], ...] = (
 
 
 FEW_MODES = 300
-# With a jam many sweeps are tried only for so few rows: of 241 random problems with 60 rows that no other rung solves, all jam,
-# and they find a solution of three.
+# With a jam many sweeps are tried only for so few rows: they rarely find a solution that no other rung does.
 FEW_ROWS = 100
-ENOUGH_SWEEPS = 10_000  # 0.8 s for 20 boxes on each other; 3000 were enough for the step of them that needed most
+ENOUGH_SWEEPS = 10_000
 ENOUGH = 0.01  # of the residual of the start, for a step of an outer iteration over levels
 FALLS = 0.5
 # Below this residual of the start levels are solved together if what is found in turn does not fall: redundant contacts have
 # many solutions, of which each level takes another one every time. Where it does fall, it is taken: the solution of all levels
-# may be far from the present multipliers, and the step to it leads back to large residuals (stacks of 10 boxes: from 8e-8 to
-# 1e-3).
+# may be far from the present multipliers, and the step to it leads back to large residuals.
 LAST_DIGITS = 1e-4
-MOST_TOGETHER = 250  # rows for that: 164 take 0.3 s, and 300 half a minute where small disagreements are magnified
-MOST_LEVELS = 400  # rows: a dense Newton step of 900 takes 0.1 s, and the later rungs hundreds of them
+MOST_TOGETHER = 250  # rows for that: with more it takes long where small disagreements are magnified
+MOST_LEVELS = 400  # rows: the later rungs take hundreds of dense Newton steps
 NEARLY = 1e-5  # residual of a part of a problem that is worth testing on the whole
 
 

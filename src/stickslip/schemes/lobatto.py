@@ -69,7 +69,7 @@ from stickslip.schemes.scheme import Facts, Scheme
 
 FREE = Field("free", N)  # contacts without a percussion
 CHANGES = Field("changes", ONE)  # how many contacts change their status within the step
-MOST_STAGES = 32  # which take 2 s to derive and compile for a ball; 100 take 12 s
+MOST_STAGES = 32  # more take long to derive and compile
 
 
 @dataclass(frozen=True)

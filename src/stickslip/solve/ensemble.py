@@ -50,6 +50,12 @@ class Ensemble(ShownAsText):
     """States of many runs at chosen times: arrays (runs, times, columns).
 
     `failed`: runs with a step that could not be solved, or a start inside an obstacle; their later rows are NaN.
+
+    >>> import stickslip as ss
+    >>> ball = ss.benchmarks.bouncing_ball()
+    >>> runs = ss.ensemble(ball, t_end=0.1, dt=1e-2, parameters={"e": [0.0, 0.5]})
+    >>> len(runs), runs.q.shape, bool(runs.failed.any())
+    (2, (2, 1, 1), False)
     """
 
     t: np.ndarray

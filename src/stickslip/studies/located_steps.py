@@ -14,7 +14,7 @@ ROUNDING = 1e-12  # gap velocity that is none
 EVENTS = 400  # in one step, before what is left of it is done with the contact closed
 
 
-class Course(NamedTuple):
+class RunArrays(NamedTuple):
     """What a run works with: kernel and sizes, the state x at which what is left of a step begins, and arrays to write to."""
 
     address: int
@@ -38,7 +38,7 @@ class Course(NamedTuple):
 
 
 @jit_bare
-def rates(c: Course, t: float, x: np.ndarray) -> None:
+def rates(c: RunArrays, t: float, x: np.ndarray) -> None:
     """The rate k of x, with the forces la of closed contacts (by Gauss-Seidel); everything else stays in `out`."""
     n_q, n_u, n_N, out, la = c.n_q, c.n_u, c.n_N, c.out, c.la
     n_x = n_q + n_u
@@ -76,7 +76,7 @@ def rates(c: Course, t: float, x: np.ndarray) -> None:
 
 
 @jit_bare
-def runge_kutta(c: Course, t: float, h: float, to: np.ndarray) -> None:
+def runge_kutta(c: RunArrays, t: float, h: float, to: np.ndarray) -> None:
     """The state after a step of length h from x; `out`, `la` and `k` are those at its end."""
     for i in range(c.x.size):
         to[i] = c.x[i] + h / 6 * c.k_0[i]
@@ -93,7 +93,7 @@ def runge_kutta(c: Course, t: float, h: float, to: np.ndarray) -> None:
 
 
 @jit_bare
-def hold(c: Course) -> None:
+def hold(c: RunArrays) -> None:
     """Take the gap velocities out of closed contacts, which the integrator keeps up to its error only."""
     n_u, n_N, out, n_x = c.n_u, c.n_N, c.out, c.n_q + c.n_u
     V = n_x + 4 * n_N
@@ -109,7 +109,7 @@ def hold(c: Course) -> None:
 
 
 @jit_bare
-def jump(c: Course) -> None:
+def jump(c: RunArrays) -> None:
     """Newton's impact law for all contacts that touch; those that leave slowly are closed."""
     n_u, n_N, out, n_x = c.n_u, c.n_N, c.out, c.n_q + c.n_u
     g_dot, e = n_x + n_N, n_x + 3 * n_N
@@ -143,7 +143,7 @@ def jump(c: Course) -> None:
 
 
 @jit_bare
-def lowest_gap(c: Course, t: float, left: float, i: int) -> tuple[float, float]:
+def lowest_gap(c: RunArrays, t: float, left: float, i: int) -> tuple[float, float]:
     """An open gap at the end of what is left of a step, or where it is negative at a minimum inside of it; and when."""
     n_x, out = c.n_q + c.n_u, c.out
     gap, speed, end = out[n_x + i], out[n_x + c.n_N + i], left
@@ -167,7 +167,7 @@ def lowest_gap(c: Course, t: float, left: float, i: int) -> tuple[float, float]:
 
 
 @jit_bare
-def closing_time(c: Course, t: float, dt: float, i: int, end: float, g_end: float) -> float:
+def closing_time(c: RunArrays, t: float, dt: float, i: int, end: float, g_end: float) -> float:
     """When a gap that is negative at `end` has become zero, by regula falsi."""
     n_x, out = c.n_q + c.n_u, c.out
     a, g_a, b, g_b = 0.0, max(c.gap[i], 0.0), end, g_end
@@ -198,7 +198,7 @@ def closing_time(c: Course, t: float, dt: float, i: int, end: float, g_end: floa
 
 
 @jit_bare
-def _above(c: Course, t: float, end: float, i: int) -> tuple[float, float]:
+def _above(c: RunArrays, t: float, end: float, i: int) -> tuple[float, float]:
     """A time at which the gap of a contact that has just left is positive, before it comes back."""
     middle, n_x = end, c.n_q + c.n_u
     for _ in range(60):
@@ -210,7 +210,7 @@ def _above(c: Course, t: float, end: float, i: int) -> tuple[float, float]:
 
 
 @jit_bare
-def opening_time(c: Course, t: float, dt: float, i: int, end: float) -> float:
+def opening_time(c: RunArrays, t: float, dt: float, i: int, end: float) -> float:
     """When the force of a closed contact vanishes, which has done so at `end`."""
     a, b = 0.0, end
     while b - a > 1e-13 * dt:
@@ -224,7 +224,7 @@ def opening_time(c: Course, t: float, dt: float, i: int, end: float) -> float:
 
 
 @jit_bare
-def first_event(c: Course, t: float, left: float, dt: float) -> tuple[float, int, bool]:
+def first_event(c: RunArrays, t: float, left: float, dt: float) -> tuple[float, int, bool]:
     """When something happens in what is left of a step, which contact closes then (or -1), and whether one opens; x_1 and
     `out` are those of that moment.
     """
@@ -257,7 +257,7 @@ def first_event(c: Course, t: float, left: float, dt: float) -> tuple[float, int
 
 @jit_bare
 def one_step(
-    c: Course, t: float, dt: float, fresh: bool, impacts: np.ndarray, hits: int, count: bool
+    c: RunArrays, t: float, dt: float, fresh: bool, impacts: np.ndarray, hits: int, count: bool
 ) -> tuple[int, bool]:
     """A step from x with all that happens inside of it; how many impacts there were so far, and whether `out` and k are those
     of x. `fresh`: whether they are at its start, `count`: whether its impacts count.
@@ -318,7 +318,7 @@ def located_run(
 ) -> tuple[int, int]:
     """All steps: how many are done (fewer if the state is not finite), and how many impacts there were."""
     n_x = n_q + n_u
-    c = Course(
+    c = RunArrays(
         address, n_q, n_u, n_N, inputs, np.empty(n_out), x,
         np.empty(n_x), np.empty(n_x), np.empty(n_x), np.empty(n_x), np.empty(n_x), np.zeros(n_N),
         np.zeros(n_N, np.bool_), np.zeros(n_N, np.bool_), np.empty(n_N), np.empty(n_N), np.empty(n_N),

@@ -70,9 +70,7 @@ class Factor:
         return (x.T * self._scale).T
 
     def _substitute(self, b: np.ndarray, trans: int = 0) -> np.ndarray:
-        """Few columns one by one: OpenBLAS hands two or more to its threads, however short they are. On a machine that is
-        busy it then waits 8 ms of CPU time for what takes 1 us per column.
-        """
+        """Few columns one by one: OpenBLAS hands two or more to its threads, however short they are, and waits for them."""
         from scipy.linalg.lapack import dgetrs
 
         if b.ndim == 1 or b.size > FEW:

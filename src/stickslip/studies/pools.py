@@ -219,8 +219,8 @@ def _crew(
 ) -> Iterator[tuple[list[int], list[Measured]]]:
     """Threads that take the next point by themselves, and hand over what they have every HAND_OVER seconds.
 
-    Whoever wants the interpreter lock while another thread holds it waits for a context switch, so nobody asks for it often:
-    with a future per run two threads were 1.5 times faster than one on a busy machine, with this 1.8 times.
+    Whoever wants the interpreter lock while another thread holds it waits for a context switch. So nobody asks for it often:
+    there is no future per run.
     """
     numbers, stop = itertools.count(), threading.Event()
     out: queue.SimpleQueue[dict[int, Measured] | BaseException] = queue.SimpleQueue()

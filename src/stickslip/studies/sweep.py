@@ -54,6 +54,12 @@ class Sweep:
 
     axes: the lists of a grid, by name; empty for lists and samples. errors: the messages of runs that failed, by the number of
     their point; their values are NaN.
+
+    >>> import stickslip as ss
+    >>> ball = ss.benchmarks.bouncing_ball()
+    >>> found = ss.sweep(ball, 0.1, 1e-2, parameters={"g": [5.0, 9.81]}, measure=lambda s: s.u[5, 0], progress=False)
+    >>> len(found), found["value"].round(4).tolist()
+    (2, [-0.25, -0.4905])
     """
 
     points: tuple[SweepPoint, ...]

@@ -21,10 +21,11 @@ import numpy as np
 
 from stickslip.errors import ModelError
 from stickslip.math import Scalar, Vector, array, column, derivative, is_symbolic
-from stickslip.model.bodies import Body, Point, require_positive
+from stickslip.model.bodies import Body
 from stickslip.model.declaration import Equations
 from stickslip.model.described import Described
-from stickslip.model.given import number
+from stickslip.model.frames import Point
+from stickslip.model.given import number, require_positive
 from stickslip.model.rates import along
 from stickslip.model.system import System
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stickslip.math import pi
-from stickslip.model.bodies import require_positive
+from stickslip.model.given import require_positive
 
 
 def circular(radius: float) -> dict[str, Any]:

@@ -10,12 +10,11 @@ import numpy as np
 from stickslip.errors import ModelError
 from stickslip.math import Scalar, Vector, array, cos, cross, dot, is_symbolic, sin
 from stickslip.model import given
-from stickslip.model.bodies import Point, require_positive
 from stickslip.model.declaration import Equations
 from stickslip.model.described import Described
 from stickslip.model.flexible.chain import Chain, Element, Node
-from stickslip.model.frames import unit
-from stickslip.model.given import flag
+from stickslip.model.frames import Point, unit
+from stickslip.model.given import flag, require_positive
 from stickslip.model.system import System
 
 GAUSS = [
