@@ -104,15 +104,26 @@ class DetectingRun(ProgramRun):
         key = digest(start.q), digest(start.u), start.dt, initial_tol
         looked = self._detection.looked(key)
         if looked is None:
-            for q in (nudged(self.scene, start.q, initial_tol), start.q):
-                if q is not None:
-                    self._forget()
-                    self._look(q, start.u, start.dt)
-                    require_apart(self.system.name, self.scene, self._room, self._new, self.labels, initial_tol)
+            self._require_apart(start.q, start.u, start.dt, initial_tol)
             found = int(self._new.found[0])
             looked = Looked(tuple(self._first_rooms(start).items()), found)
             self._detection.remember(key, looked)
         return looked
+
+    def _require_apart(self, q: np.ndarray, u: np.ndarray, dt: float, tolerance: float) -> None:
+        for each in (nudged(self.scene, q, tolerance), q):
+            if each is not None:
+                self._forget()
+                self._look(each, u, dt)
+                require_apart(self.system.name, self.scene, self._room, self._new, self.labels, tolerance)
+
+    def check(self, q: np.ndarray, u: np.ndarray, tolerance: float) -> None:
+        """Whether nothing is inside of something else in another state; the run stays where it is."""
+        kept = self._new, self._old, self._known, self._room, self._scratch
+        try:
+            self._require_apart(q, u, self.clock.step, tolerance)
+        finally:
+            self._new, self._old, self._known, self._room, self._scratch = kept
 
     def _first_rooms(self, start: Start) -> dict[int, int]:
         """Room for the contacts that there are at the start; of many bodies also for those that will soon be."""
