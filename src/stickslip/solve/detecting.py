@@ -49,6 +49,7 @@ class DetectingRun(ProgramRun):
 
     _crowd: Any
     _room: Any
+    _scratch: Any
     _past_crowds: list[Any]
     _fixed: list[slice]
     _moving: list[tuple[int, int, int]]
@@ -316,7 +317,7 @@ class DetectingRun(ProgramRun):
         from stickslip.collide.detect import room_for
 
         self._room = room_for(self.scene, count, self._detection.functions)
-        self._scratch: Any = tuple(zeros(shape, INDEX) for shape in (count, (count, 4), count))
+        self._scratch = tuple(zeros(shape, INDEX) for shape in (count, (count, 4), count))
 
     def _assign(self) -> bool:
         types = self._type_of, self._capacity
