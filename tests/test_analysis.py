@@ -10,6 +10,7 @@ import pytest
 import stickslip as ss
 from conftest import run
 from mechanics import parting_guides
+from stickslip.analysis.compare import HEADER
 from stickslip.analysis.convergence import NORMS
 from stickslip.errors import OptionError, StickslipError
 from stickslip.math import cos, sin
@@ -457,3 +458,34 @@ def test_thinned_runs_have_no_ledger_and_their_events_say_so():
         ss.energy_ledger(thinned, ball)
     assert "rows are 10 steps apart" in str(ss.events(thinned))
     assert "steps apart" not in str(ss.events(ss.solve(ball, 0.6, 1e-3)))
+
+
+def test_penetration_of_detected_contacts_is_compared_too(tmp_path):
+    s = ss.System("ball")
+    s.add(ss.Gravity([0, -9.81]))
+    ball = s.add(ss.solid("ball", ss.Sphere(ss.ground.point(0, 0.11), 0.1), density=1000))
+    s.add(ss.Collisions("touch", [ball, ss.Line([0, 0], [0, 1])]))
+    comparison = ss.compare(s, ["rattle", "moreau"], t_end=0.1, dt=5e-3)
+    depths = [float(row[HEADER.index("penetration")]) for row in comparison.table()]
+    assert depths[0] < 1e-8
+    assert depths[1] == pytest.approx(-comparison.solutions["moreau"].contacts.gap.min(), rel=0.1)
+    titles = [ax.get_title(loc="left") or ax.get_title() for ax in comparison.plot(tmp_path / "compared.png").axes]
+    assert "deepest penetration so far" in titles
+
+
+def test_events_of_a_contact_that_does_not_exist_are_refused():
+    """They were none, as if the contact had no impacts."""
+    found = ss.events(ss.solve(ss.benchmarks.bouncing_ball(), 0.6, 1e-3))
+    assert len(found.of("impact", "floor")) == 1
+    for some in (found, found.of("impact"), found[:1]):
+        with pytest.raises(OptionError, match="unknown contact 'flor'; did you mean 'floor'"):
+            some.of(contact="flor")
+    s = ss.System("balls")
+    s.add(ss.Gravity([0, -9.81]))
+    balls = [s.add(ss.solid(f"ball {k}", ss.Sphere(ss.ground.point(k, 0.15), 0.1), density=1000)) for k in range(2)]
+    s.add(ss.Collisions("touch", [*balls, ss.Line([0, 0], [0, 1])]))
+    found = ss.events(ss.solve(s, 0.2, 1e-3))
+    assert len(found.of("impact", "ball 0 - ground")) == len(found.of("impact", "ground - ball 0")) == 1
+    assert not found.of("impact", "ball 0 - ball 1")
+    with pytest.raises(OptionError, match="unknown contact 'ball 0 - flor'"):
+        found.of("impact", "ball 0 - flor")

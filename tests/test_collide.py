@@ -354,6 +354,24 @@ def test_manifolds_do_not_flicker(first, second):
             assert far.max() < 5e-3
 
 
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_corners_that_are_flush_stay_the_same_contacts(dimension):
+    """Equal boxes on each other, moved by rounding errors: each contact is known by its corner, not by what is cut off."""
+    s, rng = ss.System("flush"), np.random.default_rng(3)
+    make = {2: ss.PlanarBody, 3: ss.RigidBody}[dimension]
+    upward, inertia = np.eye(dimension)[-1], 1.0 if dimension == 2 else [1, 1, 1]
+    boxes = [
+        ss.Box(s.add(make(f"b{k}", mass=1, inertia=inertia, position=k * upward)), [1] * dimension) for k in (0, 1)
+    ]
+    scene, q = (scene_of(s, s.add(ss.Collisions("touch", boxes, friction=0.3))), s.q_initial)
+    rest = contacts_for(scene, q)
+    assert rest.found[0] == 2 ** (dimension - 1)
+    for size in (1e-16, 1e-13, 1e-9):
+        for _ in range(10):
+            moved = contacts_for(scene, q + size * rng.normal(size=len(q)))
+            assert {*map(tuple, moved.key)} == {*map(tuple, rest.key)}
+
+
 LONG = {"flush": (0.5, 0.0), "shifted": (0.5, 0.1), "short": (0.3, 0.05), "long": (0.8, -0.1)}
 ON_EDGE = [(x, y, z) for x in (-0.5, 0.5) for y, z in ((0.3, 0), (-0.3, 0), (0, 0.3), (0, -0.3))]
 RIDGES = {

@@ -600,6 +600,16 @@ def test_masses_that_differ_too_much_are_named_and_no_jam(method, ratio):
     assert "jam" not in str(caught.value)
 
 
+def test_the_mass_of_a_body_that_nothing_joins_is_no_reason():
+    s = ss.System("whirl")
+    mass = s.add(ss.PointMass("mass", mass=1.0, position=[1, 0], velocity=[0, 10.0]))
+    s.add(ss.Rod("string", ss.ground.point(0, 0), mass.point()))
+    s.add(ss.PointMass("planet", mass=1e9, position=[100, 0]))
+    with pytest.raises(ss.ConvergenceError, match="A smaller dt may help") as caught:
+        solve(s, t_end=0.36, dt=0.12)
+    assert "planet" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "law, words",
     [
@@ -724,3 +734,36 @@ def test_shapes_that_are_not_detected_name_what_is():
     ):
         with pytest.raises(ss.ModelError, match=f"are not detected; declare them with Contact, or use a {instead}"):
             ss.Collisions("c", [ss.Sphere(ball.point(), 0.1), shape])
+
+
+def test_what_a_system_has_read_is_not_changed():
+    """A mass that was set later counted as weight only, so that a block slid half as far."""
+    s, ball = spinning()
+    gravity = s.add(ss.Gravity([0, 0, -9.81]))
+    for part, name in ((ball, "mass"), (ball, "initial"), (gravity, "acceleration")):
+        with pytest.raises(
+            ss.ModelError, match=f"{name!r} of .* was read when it was added, and a change would be ignored"
+        ):
+            setattr(part, name, getattr(part, name))
+    assert solve(s, parameters={"ball.mass": 5.0}).q[-1, 2] < 0
+
+
+def test_a_reset_into_a_shape_is_refused_and_changes_nothing():
+    """Declared contacts refused it, detected ones did not."""
+    ends = []
+    for wrong in (False, True):
+        s = ss.System("box")
+        s.add(ss.Gravity([0, 0, -9.81]))
+        shape = ss.Box(ss.ground.frame([0, 0, 0.05]), [0.1, 0.1, 0.1])
+        box = s.add(ss.solid("box", shape, density=1000, velocity=[1, 0, 0]))
+        s.add(ss.Collisions("contacts", [box, ss.Plane([0, 0, 0], [0, 0, 1])], friction=0.3))
+        with ss.stepper(s, dt=1e-2) as sim:
+            sim.step(3)
+            if wrong:
+                with pytest.raises(ss.InitialStateError, match="begin inside each other, 0.03 deep"):
+                    sim.reset(q=[0, 0, 0.02, 1, 0, 0, 0])
+            sim.step(3)
+            ends.append(sim.q)
+            sim.reset(q=[0, 0, 0.07, 1, 0, 0, 0])
+            sim.step()
+    assert (ends[0] == ends[1]).all()

@@ -11,7 +11,7 @@ from stickslip.collide.detect import _room_and_contacts
 from stickslip.collide.inside import swallowed
 from stickslip.math import quaternion
 from stickslip.model.collisions import collisions_of
-from stickslip.solve.missed import half_thickness
+from stickslip.solve.missed import Missed, half_thickness
 
 ON_POSITIONS = ["rattle", "lobatto", "generalized-alpha"]
 HALF = np.array([0.06, 0.04, 0.03])
@@ -96,6 +96,23 @@ def test_a_curve_and_a_box_that_are_thrown_at_each_other_do_not_overlap(seed):
     assert np.abs(solution.u[-1] - solution.u[0]).max() > 1.0  # they meet
     for q in solution.q:
         assert swallowed(scene, _room_and_contacts(scene, q.copy(), None, 0.0, None)[0], 1e-5) is None
+
+
+def test_a_tip_behind_a_corner_that_points_inwards_is_named_without_a_contact():
+    """Of two stars: no piece of an outline is closest there."""
+    around = np.linspace(0, 2 * np.pi, 10, endpoint=False)
+    star = np.where(np.arange(10) % 2, 0.05, 0.0225) * [np.cos(around), np.sin(around)]
+    s = ss.System("stars")
+    bodies = [s.add(ss.PlanarBody(name, mass=1, inertia=1)) for name in "ab"]
+    scene = scene_of(s, s.add(ss.Collisions("contacts", [ss.SimplePolygon(body, star.T) for body in bodies])))
+    missed, rng, found = Missed(scene, ["a", "b"], 1e-8), np.random.default_rng(0), 0
+    for _ in range(1000):
+        q = np.array([0, 0, 0, *rng.uniform(-0.05, 0.05, 2), rng.uniform(0, 7)])
+        if missed._look(q, 0.03)[:, 5].min(initial=0.0) > -1e-9 and missed._inside(q) is not None:
+            room = _room_and_contacts(scene, q, None, 0.0, None)[0]
+            assert missed._inside(q).depth == swallowed(scene, room, 1e-5).depth > 1e-4
+            found += 1
+    assert found > 0
 
 
 @pytest.mark.parametrize("shape", ["ball", "box"])

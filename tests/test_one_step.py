@@ -377,6 +377,20 @@ def test_text_of_siconos(tmp_path):
         load_fclib(tmp_path / "c.dat")
 
 
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_problems_are_written_as_texts_of_siconos(tmp_path, dimension):
+    W = np.kron(np.array([[2.0, 0.5, 0.0], [0.5, 3.0, 0.0], [0.0, 0.0, 1.0]]), np.eye(dimension)) + 0.01 / 3
+    problem = contacts(W, np.linspace(-1, 0.7, 3 * dimension), [0.3, 0.0, 0.7], dimension=dimension)
+    problem.save(tmp_path / "new" / "a.dat")
+    back = load_fclib(tmp_path / "new" / "a.dat")
+    assert (back.W != problem.W).nnz == 0
+    assert back.q.tobytes() == problem.q.tobytes()
+    assert solve(back).reaction.tobytes() == solve(problem).reaction.tobytes()
+    with pytest.raises(ss.OptionError, match="no place for bilateral rows; write the problem to an .hdf5 file"):
+        hung_box().save(tmp_path / "b.dat")
+    assert not (tmp_path / "b.dat").exists()
+
+
 def test_a_text_that_is_no_problem_of_siconos_is_refused(tmp_path):
     blocks = "3 1 1 3 3 1 1 1 3 3 2 1"  # one contact with one block
     for words, why in {

@@ -113,6 +113,19 @@ def test_heavy_boxes_rest_on_light_ones_in_space(method):
     assert solution.P_N[1:, on_floor].sum(axis=1) == pytest.approx(np.full(steps, weight), rel=1e-4)
 
 
+@pytest.mark.parametrize("method", ["rattle", "moreau", "generalized-alpha", "half-explicit"])
+def test_heavy_boxes_rest_on_light_ones_whose_contacts_are_found(method):
+    """Forces of contacts that were found are those of the last step, though the boxes are flush."""
+    s = ss.System("boxes")
+    s.add(ss.Gravity([0, -9.81]))
+    sizes = [(f"box {k}", 1e4**k, [0, 0.5 + k]) for k in range(3)]
+    boxes = [s.add(ss.PlanarBody(name, mass=m, inertia=m / 6, position=place)) for name, m, place in sizes]
+    shapes = [*[ss.Box(box, [1, 1]) for box in boxes], ss.Line([0, 0], [0, 1])]
+    s.add(ss.Collisions("contacts", shapes, friction=0.5))
+    solution = ss.solve(s, t_end=0.02, dt=2e-3, method=method, progress=False)
+    assert np.abs(solution.q - solution.q[0]).max() < 1e-7
+
+
 def test_scales_of_models():
     ordinary = ss.benchmarks.slider_crank()
     assert scales_of_model(prepare(ordinary), ordinary) == ModelScales(1.0, 1.0)

@@ -59,11 +59,12 @@ class Comparison(ShownWithFigure):
         s = outcome.solution
         if s is None or s.stats.steps == 0:
             return ("-",) * (len(HEADER) - 1)
+        gap = s.smallest_gap()
         largest = [f"{np.abs(x).max():.1e}" if x.size else "-" for x in (s.g, s.g_dot, s.gamma)]
         return (
             f"{1e6 * s.stats.time_per_step:.3g}",
             f"{s.stats.mean_iterations.sum():.2f}",
-            f"{max(0.0, -s.gap.min()):.1e}" if s.gap.size else "-",
+            "-" if gap is None else f"{max(0.0, -gap[0]):.1e}",
             *largest,
             f"{s.energy().total[-1]:.6g}",
             f"{self.ledgers[outcome.method].totals['remainder']:.1e}",

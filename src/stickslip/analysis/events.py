@@ -27,13 +27,13 @@ a line in the (t_k, t_{k+1}) plane that is fitted by least squares; its fixed po
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import overload
 
 import numpy as np
 
 from stickslip.analysis.pairs import Landing, landings, pairs_as_contacts
-from stickslip.errors import OptionError
+from stickslip.errors import OptionError, unknown_name
 from stickslip.notebook import ShownAsText
 from stickslip.solution import Solution
 
@@ -88,6 +88,8 @@ class Events(ShownAsText, Sequence[Event]):
     all: tuple[Event, ...]
     accumulations: tuple[Accumulation, ...] = field(default=())
     every: int = 1  # steps between two rows of the solution (`save_every`)
+    contacts: tuple[str, ...] = field(default=(), repr=False)  # of the solution, and its elements of friction
+    shapes: tuple[str, ...] = field(default=(), repr=False)  # whose contacts were detected
 
     @overload
     def __getitem__(self, index: int) -> Event: ...
@@ -95,7 +97,7 @@ class Events(ShownAsText, Sequence[Event]):
     def __getitem__(self, index: slice) -> Events: ...
     def __getitem__(self, index: int | slice) -> Event | Events:
         if isinstance(index, slice):
-            return Events(self.all[index], self.accumulations, self.every)
+            return replace(self, all=self.all[index])
         return self.all[index]
 
     def __len__(self) -> int:
@@ -105,15 +107,28 @@ class Events(ShownAsText, Sequence[Event]):
         return iter(self.all)
 
     def of(self, kind: str | None = None, contact: str | None = None) -> Events:
-        """The events of one kind, or at one contact, or both.
+        """The events of one kind, or at one contact, or both. Two shapes may be named in either order.
 
         >>> Events(()).of("impact")
         Events(all=(), accumulations=(), every=1)
         """
         if kind is not None and kind not in KINDS:
             raise OptionError(f"there are no events of the kind {kind!r}; there are {', '.join(KINDS)}")
+        contact = None if contact is None else self._known(contact)
         chosen = tuple(e for e in self.all if kind in (None, e.kind) and contact in (None, e.contact))
-        return Events(chosen, tuple(a for a in self.accumulations if contact in (None, a.contact)), self.every)
+        return replace(
+            self, all=chosen, accumulations=tuple(a for a in self.accumulations if contact in (None, a.contact))
+        )
+
+    def _known(self, contact: str) -> str:
+        """A contact by its name in the solution; shapes that never came near each other have none, and no events."""
+        first, _, second = str(contact).partition(" - ")
+        for name in (contact, f"{second} - {first}"):
+            if name in self.contacts:
+                return name
+        if not {first, second} <= set(self.shapes):
+            raise OptionError(unknown_name("contact", contact, self.contacts))
+        return contact
 
     @property
     def times(self) -> np.ndarray:
@@ -147,8 +162,9 @@ def events(solution: Solution) -> Events:
     """
     if not isinstance(solution, Solution):
         raise OptionError(f"events are read off a Solution, got {solution!r}")
+    shapes = () if solution.contacts is None else solution.contacts.labels
     if len(solution) < 2:
-        return Events(())
+        return Events((), contacts=(*solution.names.contacts, *solution.names.friction), shapes=shapes)
     landed = landings(solution, _tolerance(solution))
     solution = pairs_as_contacts(solution)
     found: list[Event] = []
@@ -168,7 +184,8 @@ def events(solution: Solution) -> Events:
     order = {kind: k for k, kind in enumerate(KINDS)}
     found.sort(key=lambda e: (e.time, e.step, order[e.kind]))
     every = int(solution.provenance.get("save_every", 1))
-    return Events(tuple(found), tuple(sorted(accumulations, key=lambda a: a.time)), every)
+    known = (*solution.names.contacts, *solution.names.friction)
+    return Events(tuple(found), tuple(sorted(accumulations, key=lambda a: a.time)), every, known, shapes)
 
 
 def _tolerance(solution: Solution) -> float:

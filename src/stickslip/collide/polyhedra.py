@@ -245,8 +245,8 @@ def _on_face(world: World, i: int, j: int, face: int, margin: float) -> None:
         for side, limit in ((t, dot(t, b)), (times(-1.0, t), -dot(t, a))):
             if _passes(world.polygon[now], count, side, limit, thin):
                 return
-        count = _clip(world.polygon, now, count, t, dot(t, b), 0)
-        count = _clip(world.polygon, 1, count, times(-1.0, t), -dot(t, a), 1)
+        count = _clip(world.polygon, now, count, t, dot(t, b), 0, max(thin, 0.0))
+        count = _clip(world.polygon, 1, count, times(-1.0, t), -dot(t, a), 1, max(thin, 0.0))
     else:
         for k in range(last - first):
             a = row(world.points, world.loop[first + k])
@@ -255,7 +255,7 @@ def _on_face(world: World, i: int, j: int, face: int, margin: float) -> None:
             side = times(1.0 / length(side), side)
             if _passes(world.polygon[now], count, side, dot(side, a), thin):
                 return
-            count = _clip(world.polygon, now, count, side, dot(side, a), k)
+            count = _clip(world.polygon, now, count, side, dot(side, a), k, max(thin, 0.0))
             now = 1 - now
     g = 4 * (face - world.shapes[j, FACE_0]) + FACE
     for k in range(count):
@@ -310,21 +310,24 @@ def _passes(polygon: np.ndarray, count: int, side: Triple, limit: float, thin: f
 
 
 @jit
-def _clip(polygon: np.ndarray, now: int, count: int, side: Triple, limit: float, number: int) -> int:
+def _clip(polygon: np.ndarray, now: int, count: int, side: Triple, limit: float, number: int, thin: float) -> int:
     """Cut off what lies beyond a side plane; the result goes to the other polygon. Cut corners are known by the side and
     the corner that they were cut next to.
+
+    A corner that is flush with the side, beyond it by no more than `thin`, stays: that of a box on an equal one would be
+    another contact after each step, known by no percussion of the last one.
     """
     then, out = 1 - now, 0
     for k in range(count):
         nxt = k + 1 if k + 1 < count else 0
         x, y = row(polygon[now], k), row(polygon[now], nxt)
         a, b = dot(side, x) - limit, dot(side, y) - limit
-        if a <= 0.0 and out < CLIP:
+        if a <= thin and out < CLIP:
             polygon[then, out, 3] = polygon[now, k, 3]
             for c in range(3):
                 polygon[then, out, c] = x[c]
             out += 1
-        if (a < 0.0 < b or b < 0.0 < a) and out < CLIP and not (count == 2 and k == 1):
+        if min(a, b) < 0.0 and max(a, b) > thin and out < CLIP and not (count == 2 and k == 1):
             z = along(x, a / (a - b), minus(y, x))
             inner = polygon[now, k, 3] if a < 0.0 else polygon[now, nxt, 3]
             corner = 2 * ((int(inner) // 4) % 1000) + (1 if a < 0.0 else 0)

@@ -121,10 +121,7 @@ def _begin(stage: OneStage, share: float) -> tuple[np.ndarray, float]:
     if share > 0.0:
         return x, stage.evaluate(fresh=True)
     normal, near = stage.sets.normal, float(work.near[0])
-    work.x["unit"][:n], work.near[0] = (
-        0.0,
-        np.inf,
-    )  # units of idle contacts are those of an earlier stage, or of another run
+    work.x["unit"][:n], work.near[0] = 0.0, np.inf  # else idle contacts have the units of an earlier stage
     stage.evaluate(fresh=True)
     work.near[0] = near
     x[normal] = DOUBT * stage.options.tolerance * work.x["unit"][normal]

@@ -8,7 +8,7 @@ import numpy as np
 
 from stickslip.cone import check_projection
 from stickslip.engine.expressions import T
-from stickslip.engine.numbering import Numbering
+from stickslip.engine.numbering import MULTIPLIERS, Numbering
 from stickslip.engine.stage import once
 from stickslip.engine.watch import law_function
 from stickslip.errors import InitialStateError, ModelError
@@ -51,24 +51,38 @@ def check_mass(numbering: Numbering, t: float, q: np.ndarray, parameters: np.nda
 
 
 def uneven_masses(numbering: Numbering, t: float, q: np.ndarray, parameters: np.ndarray) -> str:
-    """The two bodies whose masses differ most, if rounding errors of forces on the heavy one may move the light one, or ''."""
-    system = numbering.model.system
-    diagonal = np.zeros(numbering.size["u"])
+    """The two bodies whose masses differ most, if rounding errors of forces on the heavy one may move the light one, or ''.
+
+    Joints or contacts must lead from one to the other.
+    """
+    system, diagonal = numbering.model.system, masses_of_velocities(numbering, t, q, parameters)
+    first, masses = system.starts["u"].tolist(), {}
+    for k, block in enumerate(system.blocks):
+        own = [diagonal[first[k] + i] for i, unit in enumerate(block.u_units) if unit == "m/s"]
+        if own:
+            masses[k] = max(own)
+    joining = [kind.blocks for kind in numbering.part_kinds if any(kind.type.n[space] for space in MULTIPLIERS)]
+    if any(kind.detected for kind in numbering.kinds):
+        joining.append(np.arange(len(system.blocks))[None])
+    pairs = []
+    for group in coupled(len(system.blocks), joining):
+        if known := [k for k in group if k in masses]:
+            light, heavy = min(known, key=masses.__getitem__), max(known, key=masses.__getitem__)
+            pairs.append((masses[heavy] / masses[light], heavy, light))
+    ratio, heavy, light = max(pairs, default=(0.0, 0, 0))
+    if ratio < UNEVEN:
+        return ""
+    return f"the mass of {system.blocks[heavy].name!r} is {ratio:.1g} times that of {system.blocks[light].name!r}"
+
+
+def masses_of_velocities(numbering: Numbering, t: float, q: np.ndarray, parameters: np.ndarray) -> np.ndarray:
+    """The diagonal of the mass matrix."""
+    out = np.zeros(numbering.size["u"])
     for kind in numbering.part_kinds:
         if kind.type.has_mass:
-            for rows, M in zip(numbering.rows(kind, "u"), numbering.evaluate(kind, "M", t, q, parameters), strict=True):
-                diagonal[rows] += np.diag(M)
-    masses = {}
-    for block, first in zip(system.blocks, system.starts["u"].tolist(), strict=False):
-        own = [diagonal[first + i] for i, unit in enumerate(block.u_units) if unit == "m/s"]
-        if own:
-            masses[block.name] = max(own)
-    if not masses:
-        return ""
-    light, heavy = min(masses, key=masses.__getitem__), max(masses, key=masses.__getitem__)
-    if masses[heavy] < UNEVEN * masses[light]:
-        return ""
-    return f"the mass of {heavy!r} is {masses[heavy] / masses[light]:.1g} times that of {light!r}"
+            M = numbering.evaluate(kind, "M", t, q, parameters)
+            np.add.at(out, numbering.rows(kind, "u"), np.diagonal(M, axis1=1, axis2=2))
+    return out
 
 
 def coupled(n_blocks: int, joined: Sequence[np.ndarray]) -> list[list[int]]:

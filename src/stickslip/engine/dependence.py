@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stickslip.engine.check import coupled
+from stickslip.engine.check import coupled, masses_of_velocities
 from stickslip.engine.numbering import Numbering
 
 # Singular values of force directions of unit length: initial states hold constraints up to 1e-6 and better.
@@ -65,20 +65,11 @@ def excess(numbering: Numbering, t: float, q: np.ndarray, values: np.ndarray) ->
     of, row, column, value = (np.concatenate(parts) for parts in zip(*entries, strict=True))
     if not np.isfinite(value).all():
         return 0
-    mass = np.sqrt(_mass(numbering, t, q, values))
+    mass = masses_of_velocities(numbering, t, q, values)
+    mass = np.sqrt(np.where(mass > 0, mass, 1.0))
     order = np.argsort(of, kind="stable")
     ends = np.flatnonzero(np.diff(of[order])) + 1
     return sum(_columns_too_many(row[own], column[own], value[own] / mass[row[own]]) for own in np.split(order, ends))
-
-
-def _mass(numbering: Numbering, t: float, q: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The diagonal of the mass matrix."""
-    out = np.zeros(numbering.size["u"])
-    for kind in numbering.part_kinds:
-        if kind.type.has_mass:
-            M = numbering.evaluate(kind, "M", t, q, values)
-            np.add.at(out, numbering.rows(kind, "u"), np.diagonal(M, axis1=1, axis2=2))
-    return np.where(out > 0, out, 1.0)
 
 
 def _columns_too_many(row: np.ndarray, column: np.ndarray, value: np.ndarray) -> int:

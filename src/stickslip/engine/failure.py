@@ -150,7 +150,7 @@ def _known_and_remedy(reached: Reached, trouble: Rescue, rubs: bool, jam: bool) 
         known = "Forces that a heavy body needs are known up to rounding errors, and these move a light one"
         return (
             f"; {reached.masses}. {known}",
-            f"masses that differ by less than a factor of 1e{np.log10(UNEVEN):.0f} help",
+            f"masses that differ by less than a factor of 1e{np.log10(UNEVEN):.0f} help; if they are not the reason, {smaller}",
         )
     if jam and rubs:
         known = (

@@ -9,15 +9,26 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from stickslip.errors import ModelError
 from stickslip.math import column, is_symbolic
 
 LONGEST = 60
 
 
 class Described:
-    """Base of parts: `repr` shows what was given to them."""
+    """Base of parts: `repr` shows what was given to them, and what a system has read cannot be changed."""
 
     name: str
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        owner = vars(self).get("_owner")
+        kept = name in vars(self) or isinstance(getattr(type(self), name, None), property)
+        if owner is not None and kept and not name.startswith("_"):
+            raise ModelError(
+                f"{owner.name}: {name!r} of {self.name!r} was read when it was added, and a change would be ignored, or half "
+                "of it: set it before, or change numbers by parameters={...} or q0= and u0= of a run"
+            )
+        super().__setattr__(name, value)
 
     def __repr__(self) -> str:
         parts = [repr(self.name)]

@@ -49,7 +49,7 @@ def add_repeated(system: System, part: Any, bodies: Any) -> list[Any]:
         for k, name in enumerate(names[1:], 1):
             made = Copy(names[0], tuple(zip(numbers[0], numbers[k], strict=True)))
             each = _moved(first, {id(old): new for old, new in zip(rows[0], rows[k], strict=True)}, made, system, name)
-            each.name = name
+            object.__setattr__(each, "name", name)
             system.copies[name] = made
             system._add_copy(each)
             parts.append(each)

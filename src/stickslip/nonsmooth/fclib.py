@@ -195,15 +195,21 @@ def _require_inside(where: str, key: str, indices: np.ndarray, size: int) -> Non
 
 
 def save_fclib(problem: Problem, path: str | Path) -> None:
-    """Write a problem in FCLIB's format: global where its bodies are known, else local."""
+    """Write a problem in FCLIB's format: global where its bodies are known, else local. A `.dat` is a text for Siconos."""
     laws = problem.laws
     contact, size, balls = _order(problem)
     bilateral = np.flatnonzero(np.repeat(laws.kind == ZERO, laws.size))
-    mu = laws.mu[balls]
+    mu, to = laws.mu[balls], given.file_to_write(path)
+    if to.suffix == ".dat":
+        if bilateral.size or (laws.radius[balls] > 0).any():
+            what = "bilateral rows" if bilateral.size else "friction of a constant radius"
+            raise OptionError(f"Siconos' text format has no place for {what}; write the problem to an .hdf5 file")
+        _write_text(to, sp.bsr_matrix(problem.W[contact][:, contact], blocksize=(size, size)), problem.q[contact], mu)
+        return
     is_global = problem.M is not None and problem.H is not None
     if not is_global:
         _require_symmetric(problem.W, contact, bilateral)
-    with _written(given.file_to_write(path)) as file:
+    with _written(to) as file:
         group = file.create_group("fclib_global" if is_global else "fclib_local")
         group["spacedim"] = np.array([size], np.int32)
         vectors = group.create_group("vectors")
@@ -241,7 +247,11 @@ def _written(path: Path) -> Iterator[h5py.File]:
         with h5py.File(path, "w") as file:
             yield file
     except OSError as error:
-        raise ResultFileError(f"cannot write {path}: {error}. Choose another place, or free some space.") from error
+        raise _not_written(path, error) from error
+
+
+def _not_written(path: Path, error: OSError) -> ResultFileError:
+    return ResultFileError(f"cannot write {path}: {error}. Choose another place, or free some space.")
 
 
 def _require_symmetric(W: sp.csr_matrix, contact: np.ndarray, bilateral: np.ndarray) -> None:
@@ -298,6 +308,23 @@ def _write(group: Any, name: str, matrix: Any) -> None:
 
 
 # -- plain text --------------------------------------------------------------------------------------------------------
+
+
+def _write_text(path: Path, W: sp.bsr_matrix, q: np.ndarray, mu: np.ndarray) -> None:
+    """The same text with W as a sparse matrix of blocks."""
+    W.sort_indices()
+    n, size = len(mu), W.blocksize[0]
+    ends = size * np.arange(1, n + 1)
+    head = [[size], [n], [1, *W.shape], [len(W.indices)], [n, n], ends, ends, [n + 1, len(W.indices)]]
+    lines = [" ".join(map(str, line)) for line in (*head, W.indptr, W.indices)]
+    for block in W.data:
+        lines += [f"{size * size}", " ".join(repr(float(x)) for x in block.T.ravel())]
+    lines += [" ".join(repr(float(x)) for x in vector) for vector in (q, mu)]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise _not_written(path, error) from error
 
 
 def _read_text(path: Path) -> Problem:

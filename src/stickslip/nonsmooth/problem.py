@@ -115,7 +115,7 @@ class Problem:
         return bodies or local_operator(self.W, self.q)
 
     def save(self, path: Any) -> None:
-        """Write the problem to a file in FCLIB's format; `load_fclib` reads it."""
+        """Write the problem to a file in FCLIB's format, `.dat` as a text of Siconos; `load_fclib` reads both."""
         from stickslip.nonsmooth.fclib import save_fclib
 
         save_fclib(self, path)

@@ -81,7 +81,7 @@ def plot_comparison(comparison: Comparison) -> Figure:
         return figure
     some = next(iter(solutions.values()))
     panels: list[tuple[ComparisonPanel, int]] = [(_coordinate, k) for k in _most_different(list(solutions.values()), 3)]
-    panels += [(_penetration, 0)] if some.gap.size else []
+    panels += [(_penetration, 0)] if some.smallest_gap() is not None else []
     panels += [(_residual, 0)] if some.g.size + some.gamma.size else []
     panels += [(_energy, 0)]
     columns = max(2, -(-(len(panels) + 1) // 2))
@@ -141,7 +141,15 @@ def _penetration(ax: Axes, solutions: dict[str, Solution], colors: dict[str, str
     _title(ax, "deepest penetration so far")
     ax.set_ylabel("$-g_N$  [m]")
     _logarithmic(ax)
-    _curves(ax, solutions, colors, {m: _largest_so_far(-s.gap) for m, s in solutions.items()})
+    _curves(ax, solutions, colors, {m: _largest_so_far(_depth(s)) for m, s in solutions.items()})
+
+
+def _depth(s: Solution) -> np.ndarray:
+    """How deep declared and detected contacts are, as one column."""
+    gap = s.gap.min(axis=1, initial=np.inf)
+    if s.contacts is not None:
+        np.minimum.at(gap, s.contacts.row, s.contacts.gap)
+    return -gap[:, None]
 
 
 def _residual(ax: Axes, solutions: dict[str, Solution], colors: dict[str, str], _: int) -> None:

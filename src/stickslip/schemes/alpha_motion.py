@@ -140,9 +140,7 @@ def initial_contacts(part: PartType, s: Stage) -> None:
     gap, rate = part.g_N(t_0, q_0) / s.known(GAP_SIZE), part.g_N_dot(t_0, q_0, u_0) / s.known(GAP_RATE)
     for outside in (OUTSIDE_B, OUTSIDE_B_0, OUTSIDE_S):
         s.update(outside, ca.fmax(gap, rate) - CLOSED)
-    slip = part.gamma_F(t_0, q_0, u_0) / s.known(SLIP_RATE)
-    slips = [ca.repmat(ca.norm_2(slip[f.first : f.first + f.size]) - CLOSED, f.size, 1) for f in part.frictions]
-    s.update(SLIPS, ca.vertcat(ca.SX(0, 1), *slips))
+    s.update(SLIPS, ca.if_else(at_rest(part, s), -1, 1))
 
 
 def predict_position(part: PartType, s: Stage) -> None:
@@ -175,3 +173,10 @@ def _value(part: PartType, s: Stage, field: Field, *, exists: bool, sought: bool
     if not exists:
         return ca.SX.zeros(part.n[field.space])
     return s.unknown(field) if sought else s.known(field)
+
+
+def at_rest(part: PartType, s: Stage) -> ca.SX:
+    """For each component of friction, whether its element has no slip at the start but that of rounding."""
+    relative = part.gamma_F(s.t_0, s.q_0, s.u_0) / s.known(SLIP_RATE)
+    still = [ca.repmat(ca.norm_2(relative[f.first : f.first + f.size]) <= CLOSED, f.size, 1) for f in part.frictions]
+    return ca.vertcat(ca.SX(0, 1), *still)

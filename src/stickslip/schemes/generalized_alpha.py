@@ -79,6 +79,7 @@ from stickslip.schemes.alpha_motion import (
     U_SHIFT,
     W_JUMP,
     AlphaMotion,
+    at_rest,
     initial_contacts,
     motion,
     multipliers,
@@ -388,5 +389,7 @@ class GeneralizedAlpha(Scheme):
         elif self.sees_contacts:
             s.normal(dt * part.g_N_ddot(*state, a), R.N, by=R.N, open_where=OUTSIDE_B)  # (57)
             radius = part.radius(*state, R.N, dt)
-            s.friction(part.gamma_F(*state), R.F, radius=radius, by=R.F, only_where=SLIPS)
-            s.friction(dt * part.gamma_F_dot(*state, a), R.F, radius=radius, by=R.F, except_where=SLIPS)
+            slip, slip_rate = part.gamma_F(*state), dt * part.gamma_F_dot(*state, a)
+            slip = ca.if_else(at_rest(part, s), slip_rate, slip)  # a slip of zero leaves R.F free, and bodies creep
+            s.friction(slip, R.F, radius=radius, by=R.F, only_where=SLIPS)
+            s.friction(slip_rate, R.F, radius=radius, by=R.F, except_where=SLIPS)

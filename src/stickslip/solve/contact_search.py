@@ -90,15 +90,19 @@ class ContactSearch:
         key = digest(start.q), digest(start.u), start.dt, initial_tol
         looked = self.detection.looked(key)
         if looked is None:
-            for q in (nudged(self.scene, start.q, initial_tol), start.q):
-                if q is not None:
-                    self.forget()
-                    self.look(q, start.u, start.dt)
-                    require_apart(name, self.scene, self.room, self.new, self.detection.labels, initial_tol)
+            self.require_apart(name, start.q, start.u, start.dt, initial_tol)
             found = self.count
             looked = Looked(tuple(self._first_rooms(start).items()), found)
             self.detection.remember(key, looked)
         return looked
+
+    def require_apart(self, name: str, q: np.ndarray, u: np.ndarray, dt: float, tolerance: float) -> None:
+        """Nothing may be inside of something else; all contacts of before are forgotten."""
+        for each in (nudged(self.scene, q, tolerance), q):
+            if each is not None:
+                self.forget()
+                self.look(each, u, dt)
+                require_apart(name, self.scene, self.room, self.new, self.detection.labels, tolerance)
 
     def _first_rooms(self, start: Start) -> dict[int, int]:
         """Room for the contacts that there are at the start; of many bodies also for those that will soon be."""

@@ -81,6 +81,11 @@ class DetectingRun(ProgramRun):
             self.search.forget(len(start.state.memory[PLACES]))
         super().__init__(self._assembled(), start, scheme.extra)
 
+    def check(self, q: np.ndarray, u: np.ndarray, tolerance: float) -> None:
+        """Whether nothing is inside of something else in another state; the run stays where it is."""
+        search = ContactSearch(self.search.detection, self.search.scene)
+        search.require_apart(self.system.name, q, u, self.clock.step, tolerance)
+
     # -- steps -------------------------------------------------------------------------------------------------------
 
     def step(self, count: int) -> Rows:

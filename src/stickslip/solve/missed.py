@@ -55,7 +55,7 @@ class Missed:
         own = np.full(len(scene.bodies), np.inf)
         np.minimum.at(own, scene.shapes[:, 1], self._thin)
         self._own, self._thinnest = own[self._moving], float(self._thin.min(initial=np.inf))
-        self._arms = turning_arms(scene)
+        self._arms, self._outlines = turning_arms(scene), scene.dimension == 2 and len(scene.surfaces.facets) > 0
         self._places: Any = None  # made when they are needed: where poses are looked at
 
     def at(self, exact: float) -> Missed:
@@ -158,7 +158,19 @@ class Missed:
             touching = self._look(q_0 + high * change, NEAR * min(self._thin[list(pair)]))
             new = [row for row in touching if self._pair(row) == pair and self._key(row) not in others]
             return Overlap(pair, depth, self._brought_back(np.array(new).reshape(-1, ROW), run))
-        return None
+        return self._inside(q_1) if self._outlines else None
+
+    def _inside(self, q: np.ndarray) -> Overlap | None:
+        """Two shapes in the plane that overlap at a pose where they have no contact: behind a corner that points inwards no
+        piece of an outline is closest.
+        """
+        from stickslip.collide.inside import swallowed
+
+        self._look(q, 0.0)
+        inner = swallowed(self._scene, self._places[0], DEEP * self._thinnest + self._exact)
+        if inner is None:
+            return None
+        return Overlap((inner.shape, inner.other), inner.depth, NOTHING)
 
     def _worst(
         self,

@@ -170,9 +170,12 @@ class Stepper:
         """
         if state is not None:
             raise OptionError("reset takes q= and u=, and time goes on; to go back to a state, write sim.state = kept")
+        elsewhere = q is not None
         q, u = vector_of(self.q, q, "q"), vector_of(self.u, u, "u")
         values = self._parameters.values
         check_start(self._ready, self._scheme, self._run.clock.step, self.t, q, u, values, self._initial_tol)
+        if elsewhere and isinstance(self._run, DetectingRun):
+            self._run.check(q, u, self._initial_tol)
         self._run.restart(self.t, self._run.clock.step, q, u)
         self._complain()
 
