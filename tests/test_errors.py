@@ -767,3 +767,18 @@ def test_a_reset_into_a_shape_is_refused_and_changes_nothing():
             sim.reset(q=[0, 0, 0.07, 1, 0, 0, 0])
             sim.step()
     assert (ends[0] == ends[1]).all()
+
+
+def test_a_body_is_not_called_ground_where_contacts_are_told_by_names():
+    s = ss.System("named")
+    ball = s.add(ss.solid("ground", ss.Sphere(ss.ground.point(0, 0.1), 0.1), density=1))
+    with pytest.raises(ss.ModelError, match="a body named 'ground' could not be told from the ground"):
+        s.add(ss.Collisions("touch", [ball, ss.Line([0, 0], [0, 1])]))
+
+
+def test_axes_of_a_cross_are_perpendicular():
+    """The error asked for aligned ones, which these are."""
+    s, ball = spinning()
+    s.add(ss.Universal("cross", ss.ground.point(0, 0, 0), ball.point(), axis_1=[0, 0, 1], axis_2=[0, 0, 1]))
+    with pytest.raises(ss.InitialStateError, match="the axes of universal joint 'cross' are not perpendicular"):
+        solve(s)

@@ -109,6 +109,10 @@ class Collisions(Described):
                 raise ModelError(
                     f"{where}: the {kind} of {shape.body.name!r} has no body in this system; add {shape.body.name!r} first"
                 )
+            if not isinstance(shape.body, Ground) and shape.body.name == Ground.name:
+                raise ModelError(
+                    f"{where}: a body named {Ground.name!r} could not be told from the ground; give it another name"
+                )
         if len({id(shape.body) for shape in self.shapes}) == 1:
             raise ModelError(
                 f"{where}: all shapes belong to {self.shapes[0].body.name!r}, which cannot touch itself; name what it may hit, "

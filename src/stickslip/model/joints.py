@@ -97,7 +97,13 @@ class Joint(Described):
         equations.constraint(rows, name=self.name, about=about)
 
     def _perpendicular(
-        self, system: System, equations: Equations, first: Any, second: Any, pairs: Sequence[tuple[int, int]]
+        self,
+        system: System,
+        equations: Equations,
+        first: Any,
+        second: Any,
+        pairs: Sequence[tuple[int, int]],
+        wanted: str = "aligned",
     ) -> None:
         """Directions `first` of body 1 are perpendicular to directions `second` of body 2, for these pairs of indices."""
         seen = []
@@ -105,7 +111,7 @@ class Joint(Described):
             names = [f"{self.name}.direction_{side}_{k}" for k in range(1, len(directions) + 1)]
             seen.append([body.direction(parameters(system, n, d)) for n, d in zip(names, directions, strict=True)])
         rows = [dot(seen[0][i], seen[1][j]) for i, j in pairs]
-        equations.constraint(rows, name=f"{self.name}.axis", about=f"the axes of {self} are not aligned")
+        equations.constraint(rows, name=f"{self.name}.axis", about=f"the axes of {self} are not {wanted}")
 
     def _parallel(self, system: System, equations: Equations, a_1: np.ndarray, a_2: np.ndarray | None) -> None:
         """The axis a_1 of body 1 is parallel to a_2 of body 2, or to the one that is at the initial state."""
@@ -326,7 +332,7 @@ class Universal(Joint):
 
     def declare(self, system: System, equations: Equations) -> None:
         self._coincident(system, equations)
-        self._perpendicular(system, equations, self.axes[:1], self.axes[1:], [(0, 0)])
+        self._perpendicular(system, equations, self.axes[:1], self.axes[1:], [(0, 0)], "perpendicular")
 
 
 class PlanarJoint(Joint):
