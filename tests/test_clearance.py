@@ -223,6 +223,37 @@ def test_a_shaft_stands_on_its_thrust_bearing():
     assert np.linalg.norm(axis[:, :2], axis=1).max() < 2 * 1.1e-4 / 0.2
 
 
+@pytest.mark.parametrize("kind", ["revolute", "prismatic"])
+def test_a_joint_in_space_moves_as_the_one_in_the_plane(kind):
+    """In a plane motion both edges of the journal, and both sides of the block, share the forces."""
+    ends = []
+    for space in (False, True):
+        flat = (lambda *x: [*x, 0.0]) if space else (lambda *x: list(x))
+        s = ss.System(kind)
+        s.add(ss.Gravity(flat(0, -G)))
+        about = {"position": flat(0.2, -1e-3) if kind == "revolute" else flat(0, 0), "velocity": flat(0.5, 0.6)}
+        if space:
+            body = s.add(ss.RigidBody("body", mass=1, inertia=[0.02] * 3, angular_velocity=[0, 0, 3.0], **about))
+        else:
+            body = s.add(ss.PlanarBody("body", mass=1, inertia=0.02, angular_velocity=3.0, **about))
+        law = {"clearance": 1e-3, "friction": 0.3, "restitution": 0.5}
+        if kind == "revolute":
+            size = {"radius": 0.02, **({"axis": [0, 0, 1], "length": 0.02} if space else {})}
+            s.add(ss.ClearanceRevolute("j", ss.ground.point(*flat(0, 0)), body.point(*flat(-0.2, 0)), **size, **law))
+        else:
+            size = {
+                "axis": flat(1, 0),
+                "length": 0.1,
+                "height": 0.05,
+                **({"width": 0.04, "side": [0, 0, 1]} if space else {}),
+            }
+            s.add(ss.ClearancePrismatic("j", ss.ground.point(*flat(0, 0)), body.point(*flat(0, 0)), **size, **law))
+        solution = solve(s, 0.1, 2e-4)
+        assert (solution.P_N > 0).any()
+        ends.append([*solution.q[-1, :2], solution.u[-1, -1]])
+    np.testing.assert_allclose(ends[1], ends[0], rtol=1e-8)
+
+
 # --- frames of friction and centred starts ----------------------------------------------------------------------------
 
 

@@ -233,6 +233,9 @@ def test_figures_are_written_where_one_asks(ball, tmp_path, ending):
 
 
 def test_a_figure_of_unknown_format_is_refused(ball, tmp_path):
+    for quantity in (next(iter(ball.quantities)), ["x"]):
+        with pytest.raises(ss.OptionError, match="not the path of a picture, .* chosen by quantities="):
+            ball.plot(quantity)
     with pytest.raises(ResultFileError, match=r"cannot draw .*ball\.docx: end its name in one of .*\.png"):
         ball.plot(tmp_path / "ball.docx")
     (tmp_path / "file").write_text("")

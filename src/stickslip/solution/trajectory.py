@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -325,6 +326,10 @@ class Solution:
         """
         from stickslip.plots import plot_solution, saved
 
+        if path is not None and (not isinstance(path, str | PathLike) or str(path) in self.quantities):
+            raise OptionError(
+                f"{path!r} is not the path of a picture, such as 'ball.png'; what it shows is chosen by quantities=[...]"
+            )
         return saved(plot_solution(self, **options), path)
 
     def view(self, drawing: Drawing | str | Path | None = None, path: str | Path | None = None, **options: Any) -> Path:
