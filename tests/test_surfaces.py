@@ -323,6 +323,21 @@ def test_a_curve_that_sinks_in_by_a_step_is_held_as_on_a_line(floor):
     assert heights[1] < 0.049  # deeper than the skin
 
 
+@pytest.mark.parametrize("speed", [3.0, 8.7])
+@pytest.mark.parametrize("method", ["moreau", "theta"])
+def test_a_box_that_sinks_into_a_mesh_by_a_step_is_held_as_on_a_plane(method, speed):
+    """By more than the skin, within which triangles are looked for; it fell through."""
+    heights = []
+    for floor in (ss.HeightField(ss.ground, np.zeros((9, 9)), [2, 2]), FLOOR):
+        s = ss.System("sinks")
+        s.add(ss.Gravity([0, 0, -G]))
+        box = ss.Box(ss.ground.frame([0.03, 0.02, 0.06]), [0.1, 0.1, 0.1])
+        body = s.add(ss.solid("body", box, density=1000, velocity=[0, 0, -speed]))
+        s.add(ss.Collisions("touch", [body, floor], friction=0.3))
+        heights.append(solve(s, 0.03, 1e-3, method=method).q[-1, 2])
+    assert heights[0] == pytest.approx(heights[1], abs=1e-6)
+
+
 def test_arcs_on_the_sides_that_look_away_do_not_touch():
     """Of bodies so fast that contacts far away are watched: no gap is less than zero where they are apart."""
     rng, around = np.random.default_rng(0), np.linspace(0, 2 * np.pi, 40, endpoint=False)
