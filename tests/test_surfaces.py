@@ -338,6 +338,15 @@ def test_a_box_that_sinks_into_a_mesh_by_a_step_is_held_as_on_a_plane(method, sp
     assert heights[0] == pytest.approx(heights[1], abs=1e-6)
 
 
+def test_a_box_that_a_mesh_may_not_hold_is_named():
+    s = ss.System("deep")
+    box = ss.Box(ss.ground.frame([0.03, 0.02, 0.06]), [0.1, 0.1, 0.1])
+    body = s.add(ss.solid("stone", box, density=1000, velocity=[0, 0, -43]))
+    s.add(ss.Collisions("touch", [body, ss.HeightField(ss.ground, np.zeros((9, 9)), [2, 2])]))
+    with pytest.warns(ss.TunnellingWarning, match="'stone' moves 0.043 in a step of 0.001"):
+        solve(s, 2e-3, 1e-3, method="moreau")
+
+
 def test_arcs_on_the_sides_that_look_away_do_not_touch():
     """Of bodies so fast that contacts far away are watched: no gap is less than zero where they are apart."""
     rng, around = np.random.default_rng(0), np.linspace(0, 2 * np.pi, 40, endpoint=False)
