@@ -225,7 +225,7 @@ def test_what_begins_inside_a_mesh_is_named_and_how_deep(around, shape, words):
 
 def oval(body, a: float, b: float) -> ss.ClosedCurve:
     around = np.linspace(0, 2 * np.pi, 40, endpoint=False)
-    return ss.ClosedCurve(body, np.column_stack([a * np.cos(around), b * np.sin(around)]))
+    return ss.ClosedCurve(body, np.column_stack([a * np.cos(around), b * np.sin(around)]), pieces=40)
 
 
 @pytest.mark.parametrize(
@@ -300,6 +300,79 @@ def test_what_hangs_between_a_bay_and_its_chord_is_outside():
         gap = far.contacts.at(1).gap.min()
         near = solve(s, 1e-3, 1e-3, q0=[x, 0.65 - 0.9 * gap, 0])
         assert 0 < near.contacts.at(1).gap.min() < gap
+
+
+@pytest.mark.parametrize(
+    "floor",
+    [
+        ss.Box(ss.ground.frame([0, -0.05]), [1, 0.1]),
+        ss.SimplePolygon(ss.ground, [(-0.5, -0.1), (0.5, -0.1), (0.5, 0), (0, 0), (-0.5, 0)]),
+        oval(ss.ground.frame([0, -1]), 1, 1),
+    ],
+)
+def test_a_curve_that_sinks_in_by_a_step_is_held_as_on_a_line(floor):
+    """By a scheme on velocity level, by more than the skin: how deep an arc is says nothing about whether it is inside."""
+    heights = []
+    for each in (floor, ss.Line([0, 0], [0, 1])):
+        s = ss.System("sinks")
+        s.add(ss.Gravity([0, -G]))
+        body = s.add(ss.solid("body", oval(ss.ground.frame([0, 0.06]), 0.05, 0.05), density=1000, velocity=[0, -2.5]))
+        s.add(ss.Collisions("touch", [body, each], friction=0.3))
+        heights.append(solve(s, 0.02, 1e-3, method="theta").q[-1, 1])
+    assert heights[0] == pytest.approx(heights[1], abs=1e-6)
+    assert heights[1] < 0.049  # deeper than the skin
+
+
+@pytest.mark.parametrize("speed", [3.0, 8.7])
+@pytest.mark.parametrize("method", ["moreau", "theta"])
+def test_a_box_that_sinks_into_a_mesh_by_a_step_is_held_as_on_a_plane(method, speed):
+    """By more than the skin, within which triangles are looked for; it fell through."""
+    heights = []
+    for floor in (ss.HeightField(ss.ground, np.zeros((9, 9)), [2, 2]), FLOOR):
+        s = ss.System("sinks")
+        s.add(ss.Gravity([0, 0, -G]))
+        box = ss.Box(ss.ground.frame([0.03, 0.02, 0.06]), [0.1, 0.1, 0.1])
+        body = s.add(ss.solid("body", box, density=1000, velocity=[0, 0, -speed]))
+        s.add(ss.Collisions("touch", [body, floor], friction=0.3))
+        heights.append(solve(s, 0.03, 1e-3, method=method).q[-1, 2])
+    assert heights[0] == pytest.approx(heights[1], abs=1e-6)
+
+
+def test_a_box_that_a_mesh_may_not_hold_is_named():
+    s = ss.System("deep")
+    box = ss.Box(ss.ground.frame([0.03, 0.02, 0.06]), [0.1, 0.1, 0.1])
+    body = s.add(ss.solid("stone", box, density=1000, velocity=[0, 0, -43]))
+    s.add(ss.Collisions("touch", [body, ss.HeightField(ss.ground, np.zeros((9, 9)), [2, 2])]))
+    with pytest.warns(ss.TunnellingWarning, match="'stone' moves 0.043 in a step of 0.001"):
+        solve(s, 2e-3, 1e-3, method="moreau")
+
+
+def test_arcs_on_the_sides_that_look_away_do_not_touch():
+    """Of bodies so fast that contacts far away are watched: no gap is less than zero where they are apart."""
+    rng, around = np.random.default_rng(0), np.linspace(0, 2 * np.pi, 40, endpoint=False)
+    peanut = 0.045 * (1 + 0.35 * np.cos(2 * around)) * [np.cos(around), np.sin(around)]
+    corner = [(-0.05, -0.05), (0.05, -0.05), (0.05, -0.02), (-0.02, -0.02), (-0.02, 0.05), (-0.05, 0.05)]
+    for other in (
+        lambda b: ss.SimplePolygon(b, corner),
+        lambda b: ss.Box(b, [0.1, 0.06]),
+        lambda b: oval(b, 0.06, 0.04),
+    ):
+        s = ss.System("past")
+        bodies = [s.add(ss.PlanarBody(name, mass=1, inertia=1)) for name in "ab"]
+        scene = scene_of(
+            s, s.add(ss.Collisions("touch", [ss.ClosedCurve(bodies[0], peanut.T, pieces=40), other(bodies[1])]))
+        )
+        for _ in range(40):
+            q = np.array([0, 0, 0, *(0.14 * direction(rng)), rng.uniform(0, 7)])
+            u = np.array([20.0, 0, 0, -20, 0, 0])
+            new = _room_and_contacts(scene, q, u, 5e-3, None)[1]
+            assert new.gap[: int(new.found[0])].min(initial=0.0) > -1e-9
+
+
+def direction(rng) -> np.ndarray:
+    """A direction in the plane."""
+    angle = rng.uniform(0, 2 * np.pi)
+    return np.array([np.cos(angle), np.sin(angle)])
 
 
 def inside(around, shape):

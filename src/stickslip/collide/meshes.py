@@ -58,6 +58,7 @@ BESIDE = 0.2
 WEDGE = 0.02  # share of the depth of two edges by which the place between them may lie outside
 TIE = 1e-6  # share of a distance by which two count as equal
 PARALLEL = 1e-3  # sine of the angle of edges from which on they count as crossing
+DEEP = 0.25  # of the size of the smaller shape: so deep features are found, for schemes that let bodies sink in
 STACK = 128  # nodes of a tree that wait
 
 
@@ -68,33 +69,34 @@ def meet_meshes(world: World, i: int, j: int, margin: float) -> bool:
     if kind == EGG:
         _egg_on_mesh(world, i, j, margin)
         return True
-    start = world.found[0]
+    start, size = world.found[0], size_of(world, i)
+    deep = max(margin, DEEP * (min(size, size_of(world, j)) if kind == MESH else size))
     if kind == MESH:
         count = near(world, 0, i, row(world.points, world.shapes[j, MIDDLE]), size_of(world, j) + margin)
         for k in range(count):
             f = world.facets[world.near[0, k]]
             for v in range(f[OWN_0], f[OWN_1]):
                 if world.marks[v] & SHARP:
-                    vertex_on_mesh(world, i, v, j, margin, start)
+                    vertex_on_mesh(world, i, v, j, margin, deep, start)
             for e in range(f[EDGES_0], f[EDGES_1]):
                 p, q = row(world.points, world.parts[e, 0]), row(world.points, world.parts[e, 1])
                 half = times(0.5, minus(q, p))
-                some = near(world, 1, j, along(p, 1.0, half), length(half) + margin)
-                _edge_on_edges(world, i, e, j, 1, some, count, margin)
+                some = near(world, 1, j, along(p, 1.0, half), length(half) + deep)
+                _edge_on_edges(world, i, e, j, 1, some, count, margin, deep)
         count = near(world, 0, j, row(world.points, world.shapes[i, MIDDLE]), size_of(world, i) + margin)
         for k in range(count):
             f = world.facets[world.near[0, k]]
             for v in range(f[OWN_0], f[OWN_1]):
                 if world.marks[v] & SHARP:
-                    vertex_on_mesh(world, j, v, i, margin, start)
+                    vertex_on_mesh(world, j, v, i, margin, deep, start)
         return True
     for v in range(world.shapes[i, VERTEX_0], world.shapes[i, VERTEX_1]):
-        vertex_on_mesh(world, i, v, j, margin, start)
+        vertex_on_mesh(world, i, v, j, margin, deep, start)
     if kind == BALL:
         return True
     count = near(world, 0, j, row(world.points, world.shapes[i, MIDDLE]), size_of(world, i) + margin)
     for e in range(world.shapes[i, EDGE_0], world.shapes[i, EDGE_1]):
-        _edge_on_edges(world, i, e, j, 0, count, 0, margin)
+        _edge_on_edges(world, i, e, j, 0, count, 0, margin, deep)
     for k in range(count):
         f = world.facets[world.near[0, k]]
         for v in range(f[OWN_0], f[OWN_1]):
@@ -247,7 +249,7 @@ def height_over(world: World, which: int, count: int, x: Triple, most: float) ->
 
 
 @jit
-def vertex_on_mesh(world: World, i: int, v: int, j: int, margin: float, start: int) -> None:
+def vertex_on_mesh(world: World, i: int, v: int, j: int, margin: float, deep: float, start: int) -> None:
     """A vertex of shape i with its rounding, and all faces, edges and vertices of a mesh that it is close to.
 
     It is outside of the mesh where the closest one says so; then faces that look away, behind a thin wall or an edge, do not
@@ -255,8 +257,8 @@ def vertex_on_mesh(world: World, i: int, v: int, j: int, margin: float, start: i
     """
     x, r = row(world.points, v), world.points[v, 3]
     of = 4 * (v - world.shapes[i, VERTEX_0]) + VERTEX
-    count = near(world, 1, j, x, margin + r)
-    height = height_over(world, 1, count, x, margin + r)
+    count = near(world, 1, j, x, deep + r)
+    height = height_over(world, 1, count, x, deep + r)
     deepest = 2.0 * height if height < 0.0 else 0.0
     for k in range(count):
         f = world.facets[world.near[1, k]]
@@ -305,7 +307,9 @@ def height_over_shape(world: World, i: int, own: int, x: Triple, most: float) ->
 
 
 @jit
-def _edge_on_edges(world: World, i: int, e: int, j: int, which: int, count: int, own: int, margin: float) -> None:
+def _edge_on_edges(
+    world: World, i: int, e: int, j: int, which: int, count: int, own: int, margin: float, deep: float
+) -> None:
     """An edge of shape i and those of the triangles of a mesh that were found near, where they cross.
 
     own: triangles of i that were found near, if it is a mesh, too.
@@ -335,11 +339,11 @@ def _edge_on_edges(world: World, i: int, e: int, j: int, which: int, count: int,
             if dot(n, outward) < 0.0:
                 n = times(-1.0, n)
             gap = dot(n, minus(p, q)) - r
-            if -margin < gap < margin and min(out_of(world, g, n), out_of(world, e, times(-1.0, n))) > -BESIDE:
+            if -deep < gap < margin and min(out_of(world, g, n), out_of(world, e, times(-1.0, n))) > -BESIDE:
                 between = along(along(p, s, d), -0.5 * gap, n)
                 if gap < 0.0:
-                    height = height_over_shape(world, i, own, between, margin)
-                    height = max(height, height_over(world, which, count, between, margin))
+                    height = height_over_shape(world, i, own, between, deep)
+                    height = max(height, height_over(world, which, count, between, deep))
                     if height > max(-WEDGE * gap, OVER * length(b)):
                         continue  # one passes behind a wedge of the other
                 first, second = world.parts[e], world.parts[g]

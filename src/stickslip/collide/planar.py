@@ -14,7 +14,7 @@ import numpy as np
 from stickslip.collide.chains import ARC, AT, BAY, CORNER, END, FROM, PIECE, SIDE, TO
 from stickslip.collide.ellipsoids import POINT, UP, egg_on_ball, egg_on_plane, far, farthest_apart, spread
 from stickslip.collide.solids import EGG, HALF_SPACE, HOLLOW, MESH
-from stickslip.collide.vectors import Triple, dot, length, minus, row, times
+from stickslip.collide.vectors import Triple, along, dot, length, minus, row, times
 from stickslip.collide.world import (
     BALL_BALL,
     BALL_CAVITY,
@@ -37,6 +37,7 @@ from stickslip.collide.world import (
 from stickslip.jit import apart, jit
 
 OVER = 1e-9  # share of its size by which a place may lie beside a piece and still count as over it
+OUTSIDE = 1e-3  # share of a gap < 0 by which the deepest place may lie outside of another piece
 ITERATIONS = 60
 
 
@@ -126,7 +127,7 @@ def _round_on_outline(
             own < 0 and h < deepest - 1e-9 * length(minus(x, row(world.points, world.facets[k, AT])))
         ):
             continue
-        if own >= 0 and not (h - r > -margin and between(world, own, times(-1.0, n))):
+        if own >= 0 and not (between(world, own, times(-1.0, n)) and _reaches_in(world, j, along(x, -r, n), h - r)):
             continue
         g, y, radius = (
             feature_of(world, j, k),
@@ -138,6 +139,22 @@ def _round_on_outline(
         else:
             what = BALL_CAVITY if kind == BAY else BALL_BALL
             put_round(world, i, j, feature, g, what, h - r, x, r, y, radius, ZERO, ZERO, n, 1.0)
+
+
+@jit
+def _reaches_in(world: World, j: int, x: Triple, gap: float) -> bool:
+    """Whether the place x of an arc that is so far below a piece of an outline is inside of it, and that piece on its side.
+
+    Else the arc is beyond the outline: it looks at a side that looks away.
+    """
+    if gap >= 0.0:
+        return True
+    closest, height = np.inf, gap
+    for k in range(world.shapes[j, FACE_0], world.shapes[j, FACE_1]):
+        h, _ = height_over(world, k, x, 0.0)
+        if abs(h) < closest:
+            closest, height = abs(h), h
+    return height <= -OUTSIDE * gap and gap >= (2.0 + OUTSIDE) * min(height, 0.0) - OVER
 
 
 @jit
@@ -161,12 +178,16 @@ def _piece_on_sides(world: World, j: int, k: int, i: int, margin: float) -> None
     if face < 0:
         return
     n, a = normal(world, face), row(world.points, world.loop[world.parts[face, 1]])
+    gap, beyond = best - r - r_i, -np.inf
+    for f in range(world.shapes[i, FACE_0], world.shapes[i, FACE_1]):
+        y = row(world.points, world.loop[world.parts[f, 1]])
+        beyond = max(beyond, dot(normal(world, f), minus(along(x, -r, n), y)) - r_i)
     d = minus(row(world.points, world.loop[world.parts[face, 1] + 1]), a)
-    share, gap = dot(minus(x, a), d) / dot(d, d), best - r - r_i
+    share = dot(minus(x, a), d) / dot(d, d)
     if (
         gap >= margin
         or not -OVER <= share <= 1.0 + OVER
-        or (arc and not (gap > -margin and between(world, k, times(-1.0, n))))
+        or (arc and not ((gap >= 0.0 or beyond <= -OUTSIDE * gap) and between(world, k, times(-1.0, n))))
     ):
         return
     g = 4 * (face - world.shapes[i, FACE_0]) + FACE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -76,7 +76,7 @@ class FastBodies:
         self._scene, self._collisions, self._warned = scene, collisions, False
         self._moving = np.flatnonzero(scene.bodies[:, 0])
         thin = np.full(len(scene.bodies), np.inf)
-        np.minimum.at(thin, scene.shapes[:, 1], scene.reach)
+        np.minimum.at(thin, scene.shapes[:, 1], scene.reach * _share_held(scene))
         self._thin = thin[self._moving]
 
     def warn(self, u: np.ndarray, dt: float, method: str) -> None:
@@ -91,9 +91,19 @@ class FastBodies:
             b, far, thin = int(self._moving[fast[0]]), float(way[fast[0]]), float(self._thin[fast[0]])
             shapes = enumerate(self._collisions.shapes)
             name = next(s.body.name for k, s in shapes if scene.shapes[k, 1] == b)
-            self._warned = True
+            self._warned, what = True, "its radius" if thin in scene.reach else "a mesh may hold it,"
             warn(
-                f"{name!r} moves {far:.3g} in a step of {dt:g}, farther than its radius {thin:.3g}; with method {method!r} it "
+                f"{name!r} moves {far:.3g} in a step of {dt:g}, farther than {what} {thin:.3g}; with method {method!r} it "
                 "may pass through others. Take a smaller dt, or method='rattle'",
                 TunnellingWarning,
             )
+
+
+def _share_held(scene: Scene) -> Any:
+    """Of the radius of a shape: how far into another one a step may lead it, so that contacts still hold it."""
+    from stickslip.collide.meshes import DEEP
+    from stickslip.collide.solids import MESH, SOLID
+    from stickslip.collide.world import KIND
+
+    meshes = scene.dimension == 3 and len(scene.surfaces.facets) > 0
+    return np.where(meshes & np.isin(scene.shapes[:, KIND], (SOLID, MESH)), DEEP, 1.0)
