@@ -105,7 +105,7 @@ class LoopCalls:
             rescuer = ""
             if signals[WANTED]:
                 load_wanted(tables, self.work)
-                signals[RESUMED], self._residuals[done - first, failed] = ONCE_MORE, 0.0
+                signals[RESUMED] = ONCE_MORE
                 continue
             if failed < 0 and self._excepted:
                 self._excepted, self.memory[self.program.layout.places(*EXCEPTIONS)] = False, 0.0
