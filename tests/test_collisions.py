@@ -299,6 +299,8 @@ def test_contacts_are_saved_and_runs_continue(tmp_path):
     thin = solve(s, 0.2, 1e-3, save_every=10)
     np.testing.assert_array_equal(thin.q[-1], solution.q[-1])
     assert thin.contacts.row.max() == 20
+    with pytest.raises(ss.OptionError, match="summed up"):
+        thin.contacts.at(15)
     for pair in (("a", "b"), ("a", "ground"), ("b", "ground")):
         few, all_of_them = thin.contacts.between(*pair), solution.contacts.between(*pair)
         assert len(few) < len(all_of_them)

@@ -99,6 +99,11 @@ class DetectedContacts:
             raise OptionError(
                 f"step = {step!r} must be a whole number from 1 to {last}, the last step of this solution"
             )
+        if (self.row != self.step).any():
+            raise OptionError(
+                "with save_every contacts are summed up over the steps of a row of the solution: those of row k are "
+                "contacts.where(contacts.row == k)"
+            )
         return self.where(self.step == step)
 
     def between(self, first: str, second: str) -> DetectedContacts:
