@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import stickslip as ss
+from stickslip.engine.newton import load_wanted
 
 R, MU, DT, TOL = 0.05, 0.3, 1e-3, 1e-6
 PART = 100  # steps of a pile that comes to rest
@@ -60,6 +61,7 @@ def warm_up(method: str) -> None:
     """Compile, or load, everything that a pile needs: sweeps, patches and the robust solver too."""
     with ss.stepper(pile(100), dt=DT, method=method, tol=TOL) as sim:
         sim.step(150)
+        load_wanted(sim._run.tables, sim._run.work)
         for solver in ("newton", "robust"):
             ss.nonsmooth.solve(sim.problem(), solver=solver, tol=1e-6)
 

@@ -584,7 +584,7 @@ def test_a_motion_that_explodes_is_called_so(method, w_dt):
     assert "energy rises" not in str(caught.value)
 
 
-@pytest.mark.parametrize("method, ratio", [("rattle", 1e9), ("moreau", 1e8)])
+@pytest.mark.parametrize("method, ratio", [("rattle", 1e9), ("moreau", 1e9)])
 def test_masses_that_differ_too_much_are_named_and_no_jam(method, ratio):
     """Three boxes at rest on each other: forces on the top one are large, but they hold it."""
     s = ss.System("stack")

@@ -271,9 +271,9 @@ def test_convergence_errors_are_pickled():
 def test_a_solver_that_only_seems_to_solve_a_stage_is_not_counted(monkeypatch):
     """Newton's method tests what another solver has found: what fails there was not solved, and no count is negative."""
 
-    def boast(tables, k, memory, work, options, layout):
+    def boast(tables, k, memory, *others):
         before = memory.copy()
-        out = honest(tables, k, memory, work, options, layout)
+        out = honest(tables, k, memory, *others)
         memory[:] = before
         boasts.append(k)
         return out._replace(solved=True, early=0.0)
@@ -324,7 +324,7 @@ def test_steppers_and_ensembles_tell_of_a_jam_too():
 
 def test_contacts_act_by_impulses_alone_where_forces_do_not_exist():
     """Generalized-alpha, in one step: no forces of the smooth motion, percussions that obey all laws, and forces again."""
-    solution = ss.solve(hard.heap(5, seed=2), t_end=0.38, dt=2e-3, method="generalized-alpha", progress=False)
+    solution = ss.solve(hard.heap(5, seed=7), t_end=0.47, dt=2e-3, method="generalized-alpha", progress=False)
     assert solution.stats.solved_by["contacts by impulses alone"] == 1
     assert solution.stats.residuals.max() < 1e-8
     assert solution.gap.min() > -1e-8
