@@ -92,7 +92,7 @@ class ContactSearch:
         if looked is None:
             self.require_apart(name, start.q, start.u, start.dt, initial_tol)
             found = self.count
-            looked = Looked(tuple(self._first_rooms(start).items()), found)
+            looked = Looked(tuple(self._first_rooms(start).items()), found, self.neighbours)
             self.detection.remember(key, looked)
         return looked
 

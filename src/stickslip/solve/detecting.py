@@ -74,6 +74,7 @@ class DetectingRun(ProgramRun):
             looked = self.search.look_at_start(system.name, start, initial_tol)
             self._rooms = dict(looked.rooms)
             self.search.forget(looked.found)
+            self.search.neighbours = looked.neighbours
         elif ROOMS not in start.state.memory:
             raise OptionError("start= is a state without detected contacts; give q0=state.q and u0=state.u instead")
         else:

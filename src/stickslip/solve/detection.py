@@ -43,6 +43,7 @@ class Looked(NamedTuple):
 
     rooms: tuple[tuple[int, int], ...]
     found: int
+    neighbours: Any  # pairs of shapes that are close; nobody writes to them
 
 
 class Detection:
