@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import stickslip as ss
+from stickslip.engine.newton import load_wanted
 from hard_cases import Case, cases
 
 Entry = dict[
