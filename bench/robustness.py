@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import Any
 
 import stickslip as ss
-from stickslip.engine.newton import load_wanted
 from hard_cases import Case, cases
+from stickslip.engine.newton import load_wanted
 
 Entry = dict[
     str, Any
