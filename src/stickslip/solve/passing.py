@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 import casadi as ca
 import numpy as np
 
-from stickslip.engine.evaluate import evaluate
+from stickslip.engine.evaluate import Evaluation
 from stickslip.errors import TunnellingWarning, warn
 from stickslip.math import column
 from stickslip.model.contacts import Contact
@@ -46,9 +46,9 @@ def warn_of_passing(ready: Prepared, system: System, solution: Solution, values:
     if not fast.size:
         return
     step_by_step, first = np.diff(solution.t) < 1.5 * dt, (np.inf, "")
-    for begin in range(0, fast.size, TOGETHER):
-        some = [pairs.contacts[k] for k in fast[begin : begin + TOGETHER]]
-        for contact, (*way, radii) in zip(some, _ways(ready, system, solution, values, some), strict=True):
+    for begin in np.unique(fast // TOGETHER * TOGETHER).tolist():
+        some = pairs.contacts[begin : begin + TOGETHER]
+        for contact, (*way, radii) in zip(some, _ways(ready, system, solution, values, begin, some), strict=True):
             before, after = np.array(way)[:, :-1], np.array(way)[:, 1:]
             moved = after - before
             square = (moved**2).sum(axis=0)
@@ -91,14 +91,14 @@ def _fast(pairs: RoundPairs, far: np.ndarray) -> np.ndarray:
 
 
 def _ways(
-    ready: Prepared, system: System, solution: Solution, values: Mapping[str, Any], contacts: list[Contact]
+    ready: Prepared, system: System, solution: Solution, values: Mapping[str, Any], begin: int, contacts: list[Contact]
 ) -> list[np.ndarray]:
-    """For each pair, the vector between its shapes and its radii, by rows of the solution."""
-    known, reading = ready.inputs.setdefault(WAYS, {}), cast(Any, Reading(system))
-    for each in contacts:
-        if each.name not in known:
-            way, radii = each.way_between(reading) or ([], 0.0)
-            known[each.name] = ca.vertcat(column(way), radii)
-    expression = ca.vertcat(*[known[each.name] for each in contacts])
-    found = evaluate(system, expression, values, solution.t, solution.q, solution.u).T
-    return np.split(found, len(contacts))
+    """For each pair, the vector between its shapes and its radii, by rows of the solution; they are the ones from `begin`."""
+    known = ready.inputs.setdefault(WAYS, {})
+    if begin not in known:
+        reading = cast(Any, Reading(system))
+        ways: list[Any] = [each.way_between(reading) or ([], 0.0) for each in contacts]
+        columns = [ca.vertcat(column(way), radii) for way, radii in ways]
+        known[begin] = Evaluation(system, ca.vertcat(*columns)), np.cumsum([each.numel() for each in columns])[:-1]
+    evaluation, ends = known[begin]
+    return np.split(evaluation(values, solution.t, solution.q, solution.u).T, ends)
