@@ -23,7 +23,9 @@ class ParameterSpace:
         self._values: dict[str, ca.SX] = {}
         self._numbers_of: dict[str, float] = {}  # the free parameters among them
         self._ranges: dict[str, dict[str, float]] = {}  # bounds as `given.number` takes them, of those that have some
-        self._all_values: np.ndarray | None = None  # see `parameter_array`
+        # What follows, and all values if nothing is changed: made when a run asks for them, void when more are declared.
+        self._following: list[tuple[str, ca.Function, str]] | None = None
+        self._all_values: dict[str, float] | None = None
         # By the hashes of all symbols that are declared, their values: numbers, or expressions of parameters.
         self._initial: dict[int, Any] = {TIME.__hash__(): 0.0, APPROACH_SPEED.__hash__(): 0.0}
 
@@ -48,7 +50,7 @@ class ParameterSpace:
         else:
             self._require_known(given, f"parameter {name!r}", parameters_only=True)
         self._parameters[name] = ca.SX.sym(name)
-        self._values[name], self._all_values = given, None
+        self._values[name], self._following, self._all_values = given, None, None
         bounds = {"above": above, "at_least": at_least, "at_most": at_most}
         self._ranges |= {name: bounds} if np.isfinite([*bounds.values()]).any() else {}
         if given.is_constant():
@@ -79,28 +81,41 @@ class ParameterSpace:
 
     def parameter_values(self, changed: Mapping[str, float] | None = None) -> dict[str, float]:
         """The value of every parameter, with some of the free ones changed."""
+        if changed is None and self._all_values is not None:
+            return dict(self._all_values)
         values = self.parameters
-        changed = {} if changed is None else changed
-        if not isinstance(changed, Mapping):
-            raise ModelError(f"{self.name}: parameters must be given as {{name: value}}, got {changed!r}")
-        for name, value in changed.items():
+        given = {} if changed is None else changed
+        if not isinstance(given, Mapping):
+            raise ModelError(f"{self.name}: parameters must be given as {{name: value}}, got {given!r}")
+        for name, value in given.items():
             if name not in self._parameters:
                 raise ModelError(f"{self.name}: {unknown_name('parameter', name, values)}")
             if name not in values:
                 raise ModelError(f"{self.name}: parameter {name!r} follows from others and cannot be set")
             values[name] = self.parameter_value(name, value)
-        if len(values) == len(self._parameters):  # none follows from others
-            return values
-        symbols, numbers = [self._parameters[n] for n in values], list(values.values())
-        for name, value in self._values.items():
-            if name not in values:
-                follows = float(ca.Function("value", symbols, [value])(*numbers))
-                values[name] = self.parameter_value(name, follows, value) if name in self._ranges else follows
-                symbols, numbers = [*symbols, self._parameters[name]], [*numbers, values[name]]
-        return {name: values[name] for name in self._parameters}
+        numbers = list(values.values())
+        for name, function, others in self._what_follows():
+            follows = float(function(*numbers))
+            values[name] = self.parameter_value(name, follows, others) if name in self._ranges else follows
+            numbers.append(values[name])
+        found = {name: values[name] for name in self._parameters}
+        if not given:
+            self._all_values = dict(found)
+        return found
 
-    def parameter_value(self, name: str, value: Any, expression: ca.SX | None = None) -> float:
-        """A number for a parameter, if it is in its range. `expression`: of what it follows from.
+    def _what_follows(self) -> list[tuple[str, ca.Function, str]]:
+        """Parameters that follow from others, in their order: from all before them, and from whom by name."""
+        if self._following is None:
+            symbols, self._following = [self._parameters[name] for name in self._numbers_of], []
+            for name, value in self._values.items():
+                if name not in self._numbers_of:
+                    others = ", ".join(repr(s.name()) for s in ca.symvar(value))
+                    self._following.append((name, ca.Function("value", list(symbols), [value]), others))
+                    symbols.append(self._parameters[name])
+        return self._following
+
+    def parameter_value(self, name: str, value: Any, follows_from: str = "") -> float:
+        """A number for a parameter, if it is in its range.
 
         >>> s = ParameterSpace("ball")
         >>> _ = s.parameter("radius", 0.1, above=0)
@@ -108,18 +123,13 @@ class ParameterSpace:
         Traceback (most recent call last):
         stickslip.errors.ModelError: ball: parameter 'radius' = -0.1 must be a finite number > 0
         """
-        others = "" if expression is None else f" (from {', '.join(repr(s.name()) for s in ca.symvar(expression))})"
+        others = f" (from {follows_from})" if follows_from else ""
         return float(number(self.name, f"parameter {name!r}{others}", value, **self._ranges.get(name, {})))
 
     def parameter_array(self, changed: Mapping[str, float] | None = None) -> np.ndarray:
-        """The same in an array; every run asks for it, most of them without a change."""
-        if changed or self._all_values is None:
-            values = self.parameter_values(changed)
-            array_of = np.fromiter(values.values(), float, len(values))
-            if changed:
-                return array_of
-            self._all_values = array_of
-        return self._all_values.copy()
+        """The same in an array."""
+        values = self.parameter_values(changed or None)
+        return np.fromiter(values.values(), float, len(values))
 
     def is_constant(self, expression: ca.SX) -> bool:
         """Whether an expression is made of numbers and parameters alone."""

@@ -355,7 +355,7 @@ class System(WrittenEquations):
             self._remove_blocks(blocks)
             for items, size in zip(lists, sizes, strict=True):
                 del items[size:]
-            self._all_values = None
+            self._following = self._all_values = None
             for name in list(self._parameters)[known:]:
                 del self._initial[self._parameters[name].__hash__()], self._parameters[name], self._values[name]
                 self._numbers_of.pop(name, None)
