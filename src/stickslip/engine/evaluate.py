@@ -14,7 +14,7 @@ from stickslip.model.system import System
 from stickslip.native.kernel import compile_kernel
 
 
-class Evaluation:
+class RowEvaluation:
     """An expression of time, coordinates, velocities and parameters, ready to be evaluated along trajectories."""
 
     def __init__(self, system: System, expression: ca.SX):
@@ -56,4 +56,4 @@ def evaluate(
     system: System, expression: ca.SX, values: Mapping[str, float], t: np.ndarray, q: np.ndarray, u: np.ndarray
 ) -> np.ndarray:
     """The same for an expression that is evaluated once."""
-    return Evaluation(system, expression)(values, t, q, u)
+    return RowEvaluation(system, expression)(values, t, q, u)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 import casadi as ca
 import numpy as np
 
-from stickslip.engine.evaluate import Evaluation
+from stickslip.engine.evaluate import RowEvaluation
 from stickslip.errors import TunnellingWarning, warn
 from stickslip.math import column
 from stickslip.model.contacts import Contact
@@ -99,6 +99,6 @@ def _ways(
         reading = cast(Any, Reading(system))
         ways: list[Any] = [each.way_between(reading) or ([], 0.0) for each in contacts]
         columns = [ca.vertcat(column(way), radii) for way, radii in ways]
-        known[begin] = Evaluation(system, ca.vertcat(*columns)), np.cumsum([each.numel() for each in columns])[:-1]
+        known[begin] = RowEvaluation(system, ca.vertcat(*columns)), np.cumsum([each.numel() for each in columns])[:-1]
     evaluation, ends = known[begin]
     return np.split(evaluation(values, solution.t, solution.q, solution.u).T, ends)
