@@ -214,7 +214,7 @@ def advance(
     percussion that it leaves out is not zero (`narrow`), that step is the last, and a signal says so.
     """
     for n in range(first, last):
-        resumed = work.signals[RESUMED] != 0 and work.signals[RESUMED] != STOPPED  # a run before was
+        resumed = work.signals[RESUMED] != 0 and work.signals[RESUMED] != STOPPED  # one that stopped is not resumed
         if resumed:
             pass
         elif clock.end == np.inf or n == 0:
